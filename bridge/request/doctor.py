@@ -1,0 +1,151 @@
+"""Repairs a conversation so that strict upstreams take it: a thread with one bad item must not fail for ever.
+
+Each repair is a diagnostic. The result depends on the items alone, so that a continued thread has the earlier
+request as its byte prefix.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import orjson
+
+from bridge.plan.diagnostics import Diagnostics
+from bridge.request.content import joined_text
+from bridge.request.entries import Answered, Called, Entry, Output, Said, Thought
+from bridge.spec import ToolIdFormat
+from bridge.tools.restore import parse_object
+
+NO_OUTPUT = "[No output was recorded for this call: it was interrupted or is still running.]"
+_ALNUM9 = re.compile(r"[A-Za-z0-9]{9}")
+
+
+@dataclass(slots=True)
+class Assistant:
+    """One assistant message to be: what adjacent assistant items say together."""
+
+    thoughts: list[Thought] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    calls: list[Called] = field(default_factory=list)
+
+
+Block = Said | Assistant
+
+
+def arrange(entries: Iterable[Entry], notes: Diagnostics) -> list[Block]:
+    """Group adjacent assistant entries and give each call its output, wherever the client put it.
+
+    An output ends the group of its call. Calls without an output get a stand-in; outputs without a call become a
+    note of the user.
+    """
+    blocks: list[Block] = []
+    group: Assistant | None = None
+    pending: defaultdict[str, list[tuple[Assistant, Called]]] = defaultdict(list)
+    # Outputs before a call of their id → place of their note. A message ends the wait: what an earlier request sent
+    # must not change in a later one.
+    early: dict[str, tuple[int, Output]] = {}
+    for entry in entries:
+        if isinstance(entry, Said):
+            group = None
+            early.clear()
+            blocks.append(entry)
+            continue
+        if isinstance(entry, Output):
+            group = None
+            call = _waiting_call(pending[entry.call_id])
+            if call is not None:
+                call.output = entry
+            else:
+                early[entry.call_id] = (len(blocks), entry)
+                notes.repaired(entry.path, f"no call before it has the id {entry.call_id!r}: sent as a note of the user")
+                blocks.append(Said("user", [{"type": "text", "text": _orphan_note(entry)}]))
+            continue
+        if group is None:
+            group = Assistant()
+            blocks.append(group)
+        if isinstance(entry, Thought):
+            group.thoughts.append(entry)
+        elif isinstance(entry, Answered):
+            group.texts.append(entry.text)
+        else:
+            group.calls.append(entry)
+            if entry.call_id in early:
+                place, entry.output = early.pop(entry.call_id)
+                blocks[place] = Said("user", [])
+                notes.repaired(entry.path, "its output stood before the call and was moved behind it")
+            else:
+                pending[entry.call_id].append((group, entry))
+    return [block for block in blocks if not (isinstance(block, Said) and not block.parts)]
+
+
+def _waiting_call(waiting: list[tuple[Assistant, Called]]) -> Called | None:
+    """The first open call of the latest message that holds one: ids may repeat from turn to turn."""
+    if not waiting:
+        return None
+    latest = waiting[-1][0]
+    calls = [call for group, call in waiting if group is latest]
+    waiting[:] = [(latest, call) for call in calls[1:]]
+    return calls[0]
+
+
+def _orphan_note(output: Output) -> str:
+    return f"[Output of tool call {output.call_id or 'without id'}, whose call is not in this conversation]\n" + (
+        joined_text(output.parts)
+    )
+
+
+def heal_calls(blocks: Iterable[Block], id_format: ToolIdFormat, notes: Diagnostics) -> None:
+    """Make every call legal in place: an id of the upstream's format and used once, arguments that are a JSON object,
+    an output."""
+    used: set[str] = set()
+    number = 0
+    for block in blocks:
+        if not isinstance(block, Assistant):
+            continue
+        for call in block.calls:
+            if call.output is None:
+                call.output = Output(call.call_id, [{"type": "text", "text": NO_OUTPUT}], call.path)
+                notes.repaired(call.path, "the call has no output: a stand-in is sent")
+            call.arguments = _object_text(call, notes)
+            if id_format == "any":
+                call.call_id = _distinct(call, used, notes)
+            else:
+                call.call_id = _formatted(call, id_format, number, used)
+            used.add(call.call_id)
+            number += 1
+
+
+def _object_text(call: Called, notes: Diagnostics) -> str:
+    parsed = parse_object(call.arguments)
+    if parsed is None:
+        notes.repaired(f"{call.path}.arguments", "not a JSON object: wrapped into one")
+        return orjson.dumps({"arguments": call.arguments}).decode()
+    return call.arguments if parsed or call.arguments.strip() else "{}"
+
+
+def _distinct(call: Called, used: set[str], notes: Diagnostics) -> str:
+    wanted = call.call_id or "call"
+    if call.call_id and call.call_id not in used:
+        return call.call_id
+    notes.repaired(f"{call.path}.call_id", "missing or used by an earlier call: renumbered")
+    number = 2
+    while f"{wanted}_{number}" in used:
+        number += 1
+    return f"{wanted}_{number}"
+
+
+def _formatted(call: Called, id_format: ToolIdFormat, number: int, used: set[str]) -> str:
+    if id_format == "function_index":  # Kimi's own: the calls of the history are counted
+        return f"functions.{call.name}:{number}"
+    if _ALNUM9.fullmatch(call.call_id) and call.call_id not in used:
+        return call.call_id
+    salt = 0
+    while True:
+        digest = hashlib.sha256(f"{call.call_id}/{salt}".encode("utf-8", "surrogatepass")).hexdigest()[:9]
+        if digest not in used:
+            return digest
+        salt += 1

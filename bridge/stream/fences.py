@@ -1,0 +1,107 @@
+"""Removes a code fence around an answer that has to be JSON, while it streams.
+
+Only used where the format was asked for by instruction: models then like to wrap the JSON, or to introduce it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from bridge.stream.deltas import Delta, EndDelta, FinishDelta, TextDelta
+
+FENCE = "```"
+LONGEST_HEAD = 2000  # characters before the JSON that are taken for an introduction
+
+
+class FenceFilter:
+    """feed() and close() give the text without the fence: from the first bracket, quote or fenced line on, up to the
+    closing fence. Text without any fence or bracket passes as it is, at the end."""
+
+    __slots__ = ("_head", "_held", "_started", "_fenced", "_closed")
+
+    def __init__(self) -> None:
+        self._head: list[str] = []
+        self._held = ""  # a tail that may turn out to be the closing fence
+        self._started = False
+        self._fenced = False
+        self._closed = False
+
+    def feed(self, text: str) -> str:
+        if self._closed:
+            return ""
+        if self._started:
+            return self._body(text)
+        self._head.append(text)
+        head = "".join(self._head)
+        start = self._start_of_json(head)
+        if start is None and len(head) > LONGEST_HEAD:
+            start = 0  # no JSON in sight: hold nothing back any longer
+        if start is None:
+            return ""
+        self._started = True
+        self._head.clear()
+        return self._body(head[start:])
+
+    def close(self) -> str:
+        """What was held back and proved to be no fence."""
+        rest = "".join(self._head) + ("" if self._fenced else self._held)
+        return rest if not self._closed else ""
+
+    def _start_of_json(self, head: str) -> int | None:
+        fence = head.find(FENCE)
+        bracket = min((place for place in (head.find("{"), head.find("[")) if place >= 0), default=-1)
+        if fence >= 0 and (bracket < 0 or fence < bracket):
+            line_end = head.find("\n", fence)
+            if line_end < 0:
+                return bracket if bracket > fence else None
+            self._fenced = True
+            return line_end + 1
+        if bracket >= 0:
+            return bracket
+        first = head.lstrip()[:1]
+        # A scalar answer ("x", 12, true) has no bracket to wait for.
+        return 0 if first and (first in '"-0123456789' or head.strip() in ("true", "false", "null")) else None
+
+    def _body(self, text: str) -> str:
+        if not self._fenced:
+            return text
+        text = self._held + text
+        end = text.find("\n" + FENCE)
+        if end >= 0:
+            self._closed = True
+            self._held = ""
+            return text[:end]
+        keep = _possible_fence(text)
+        self._held = text[len(text) - keep :] if keep else ""
+        return text[: len(text) - keep]
+
+
+def _possible_fence(text: str) -> int:
+    """How many characters at the end may be the beginning of a closing fence."""
+    closing = "\n" + FENCE
+    for size in range(min(len(closing), len(text)), 0, -1):
+        if closing.startswith(text[-size:]):
+            return size
+    return 0
+
+
+def without_fences(deltas: Iterable[Delta]) -> Iterator[Delta]:
+    """The same deltas, the fence of the text removed; held text goes out before anything that ends the text."""
+    fences = FenceFilter()
+    spoken = False
+    for delta in deltas:
+        if isinstance(delta, TextDelta):
+            spoken = True
+            text = fences.feed(delta.text)
+            if text:
+                yield TextDelta(text)
+            continue
+        if spoken and isinstance(delta, (FinishDelta, EndDelta)):
+            rest = fences.close()
+            fences, spoken = FenceFilter(), False
+            if rest:
+                yield TextDelta(rest)
+        yield delta
+    rest = fences.close() if spoken else ""
+    if rest:
+        yield TextDelta(rest)
