@@ -193,7 +193,9 @@ PARAMETERS: dict[str, Rule] = {
     "user": _forwarded_quietly("user"),
     "client_metadata": _hint("client_metadata"),
     "access_programs": _hint("access_programs"),
-    "background": _refused("background", "background responses are not offered; send background: false or leave it out"),
+    "background": _refused(
+        "background", "background responses are not offered; send background: false or leave it out"
+    ),
     "background_options": _hint("background_options"),
     "prompt": _refused("prompt", "stored prompts live at OpenAI; send their text as instructions and input"),
     "moderation": _refused("moderation", "no moderation is run here; leave the field out"),

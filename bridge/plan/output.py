@@ -1,4 +1,4 @@
-"""Plans `text.format` and `text.verbosity`: native where the model can, else an instruction and a check of the result."""
+"""Plans `text.format` and `text.verbosity`: native where possible, else an instruction and a check."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def _schema_instruction(form: Mapping[str, Any]) -> str:
     about = f" It is called {form['name']!r}." if form.get("name") else ""
     purpose = f" Its purpose: {form['description']}." if form.get("description") else ""
     return (
-        f"Answer with one JSON value that satisfies the JSON Schema below.{about}{purpose} Give every required property, "
-        "add none that the schema does not allow, use the exact names, types and enum values, and write nothing but the "
-        f"JSON: no code fence, no comment before or after it.\n\nJSON Schema:\n{schema}"
+        f"Answer with one JSON value that satisfies the JSON Schema below.{about}{purpose} Give every required "
+        "property, add none that the schema does not allow, use the exact names, types and enum values, and write "
+        f"nothing but the JSON: no code fence, no comment before or after it.\n\nJSON Schema:\n{schema}"
     )

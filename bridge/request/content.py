@@ -90,9 +90,7 @@ def _file(part: dict[str, Any], path: str, caps: Capabilities, notes: Diagnostic
         return {"type": "file", "file": {"filename": name, "file_data": data}}
     text = _decoded_text(data)
     if text is None:
-        raise BridgeError(
-            UNSUPPORTED_INPUT, f"this model takes no files; {name} is not plain text either", param=path
-        )
+        raise BridgeError(UNSUPPORTED_INPUT, f"this model takes no files; {name} is not plain text either", param=path)
     notes.degraded(path, f"{name} is sent as text", "info")
     return _text(f"[File {name}]\n{text}")
 

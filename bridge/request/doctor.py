@@ -61,7 +61,9 @@ def arrange(entries: Iterable[Entry], notes: Diagnostics) -> list[Block]:
                 call.output = entry
             else:
                 early[entry.call_id] = (len(blocks), entry)
-                notes.repaired(entry.path, f"no call before it has the id {entry.call_id!r}: sent as a note of the user")
+                notes.repaired(
+                    entry.path, f"no call before it has the id {entry.call_id!r}: sent as a note of the user"
+                )
                 blocks.append(Said("user", [{"type": "text", "text": _orphan_note(entry)}]))
             continue
         if group is None:

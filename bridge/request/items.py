@@ -175,7 +175,7 @@ def _compaction(item: Item, path: str, reading: Reading) -> Iterable[Entry]:
     if payload is None:
         raise BridgeError(
             UNSUPPORTED_INPUT,
-            f"{path} is a compacted conversation that this gateway cannot open: it was made elsewhere or its key is gone",
+            f"{path} is a compacted conversation that cannot be opened here: it was made elsewhere or its key is gone",
             param=path,
             client_code="invalid_encrypted_content",
         )

@@ -15,9 +15,14 @@ from bridge.spec import Capabilities
 INSTRUCTION_ROLES = frozenset({"system", "developer"})
 
 
-def chat_messages(blocks: Iterable[Block], with_tools: bool, caps: Capabilities, notes: Diagnostics) -> list[ChatMessage]:
+def chat_messages(
+    blocks: Iterable[Block], with_tools: bool, caps: Capabilities, notes: Diagnostics
+) -> list[ChatMessage]:
     """with_tools: the request declares tools (decides on the replay of reasoning where the rule is "with_tools")."""
     messages: list[ChatMessage] = []
+    blocks = list(blocks)
+    if caps.reasoning_replay == "never" and any(isinstance(block, Assistant) and block.thoughts for block in blocks):
+        notes.ignored("input", "earlier reasoning is not sent: this model does not take it back", "info")
     for block in blocks:
         if isinstance(block, Said):
             messages.append(_said(block, caps))

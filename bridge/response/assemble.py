@@ -1,4 +1,4 @@
-"""The Response object: all of its 31 fields, with the defaults of the contract (section 2) where the client was silent."""
+"""The Response object: all of its 31 fields, with the contract's defaults (section 2) where the client was silent."""
 
 from __future__ import annotations
 

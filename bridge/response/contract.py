@@ -13,7 +13,9 @@ def check_answer(output: list[Item], contract: OutputContract, must_call: bool) 
     """The first breach of a completed answer, or None. A refusal and a turn of calls alone owe no JSON."""
     if must_call and not any("call_id" in item for item in output):
         return BridgeError(
-            TOOL_NOT_ALLOWED, "tool_choice demanded a tool call, but the model answered without one", param="tool_choice"
+            TOOL_NOT_ALLOWED,
+            "tool_choice demanded a tool call, but the model answered without one",
+            param="tool_choice",
         )
     if not contract.wants_json:
         return None

@@ -61,9 +61,7 @@ class MessageBlock:
         events = self._switch("output_text") if self._kind != "output_text" else []
         index = len(self._annotations)
         self._annotations.append(annotation)
-        event = self._part_event(
-            "response.output_text.annotation.added", annotation_index=index, annotation=annotation
-        )
+        event = self._part_event("response.output_text.annotation.added", annotation_index=index, annotation=annotation)
         return [*events, event]
 
     def close(self, status: str) -> tuple[list[Event], Item]:

@@ -1,4 +1,4 @@
-"""Which call a fragment belongs to. Upstreams leave out, repeat or reuse indexes, ids and names; see the rules below."""
+"""Which call a fragment belongs to. Upstreams leave out, repeat or reuse indexes, ids and names."""
 
 from __future__ import annotations
 
@@ -74,8 +74,5 @@ class CallTracker:
     def _repeats_id(known: Call, delta: ToolCallDelta) -> bool:
         """Two whole calls that share an id (seen with ids made from the name): the second is a call of its own."""
         return bool(
-            delta.name
-            and delta.arguments
-            and known.complete
-            and (delta.index is None or delta.index != known.index)
+            delta.name and delta.arguments and known.complete and (delta.index is None or delta.index != known.index)
         )

@@ -124,7 +124,7 @@ def unwrap(arguments: str) -> str:
 
 
 def _decode_escape(text: str, position: int) -> tuple[str, int] | None:
-    """(character, position behind it) of the escape at `position`; None when it is cut. Unknown escapes stay as text."""
+    """(character, position behind it) of the escape at `position`; None when it is cut. Unknown ones stay as text."""
     if position + 1 >= len(text):
         return None
     kind = text[position + 1]

@@ -15,12 +15,18 @@ from bridge.plan.diagnostics import Diagnostics
 from bridge.response.assemble import Response
 from bridge.response.failure import failure
 from bridge.response.finish import Outcome, outcome
-from bridge.response.usage import response_usage
+from bridge.response.usage import added, response_usage
 from bridge.spec import Usage
 from bridge.stream.blocks import CallBlock, Item, MessageBlock, ReasoningBlock
 from bridge.stream.calls import Call, CallTracker
-from bridge.stream.deltas import AnnotationDelta, ReasoningDelta, ReasoningDetailsDelta, RefusalDelta, TextDelta
-from bridge.stream.deltas import ToolCallDelta
+from bridge.stream.deltas import (
+    AnnotationDelta,
+    ReasoningDelta,
+    ReasoningDetailsDelta,
+    RefusalDelta,
+    TextDelta,
+    ToolCallDelta,
+)
 from bridge.stream.numbering import Event, Numbering
 from bridge.tools.plan import ToolPlan
 
@@ -35,6 +41,7 @@ class Turn:
     now          → Unix seconds
     seal         turns a reasoning payload into `encrypted_content`; None when the client did not ask for it
     raw          reasoning is shown as reasoning_text instead of a summary
+    spent        tokens of earlier rounds for the same answer (output repair)
     """
 
     def __init__(
@@ -47,6 +54,7 @@ class Turn:
         now: Callable[[], int],
         seal: Callable[[Item], str] | None = None,
         raw: bool = False,
+        spent: Usage | None = None,
     ) -> None:
         self.response = response
         self.usage: Usage | None = None
@@ -60,6 +68,7 @@ class Turn:
         self._now = now
         self._seal = seal
         self._raw = raw
+        self._spent = spent
         self._tracker = CallTracker()
         self._call_ids: dict[int, str] = {}  # of announced calls, by number
         self._dropped: set[int] = set()
@@ -87,9 +96,9 @@ class Turn:
         return [*events, self._lifecycle(f"response.{result.status}")]
 
     def fail(self, error: BaseException, instead_of: Event | None = None) -> Event:
-        """The terminal event of a failed response; instead_of: a terminal event that was not sent, whose number it takes.
+        """The terminal event of a failed response; instead_of: one that was not sent, whose number it takes.
 
-        An item that is still open gets no done event: a client would take it for whole, and Codex would run a half call.
+        An item that is still open gets no done event: a client would take it for whole; Codex would run half a call.
         """
         self._open = None
         self._waiting.clear()
@@ -100,11 +109,15 @@ class Turn:
             "incomplete_details": None,
             "error": failure(error),
             "output": self.output,
-            "usage": response_usage(self.usage),
+            "usage": response_usage(self.total_usage),
         }
         if instead_of is not None:
             return {**instead_of, "type": "response.failed", "response": self.response}
         return self._lifecycle("response.failed")
+
+    @property
+    def total_usage(self) -> Usage | None:
+        return added(self._spent, self.usage)
 
     # Deltas
 
@@ -189,7 +202,10 @@ class Turn:
         """The rest of the items, the last one incomplete if the answer is; so is a call that broke off before it."""
         events: list[Event] = []
         if self._details:
-            self._waiting["reasoning"] = [ReasoningDetailsDelta(tuple(self._details)), *self._waiting.pop("reasoning", [])]
+            self._waiting["reasoning"] = [
+                ReasoningDetailsDelta(tuple(self._details)),
+                *self._waiting.pop("reasoning", []),
+            ]
         while self._open is not None or self._waiting:
             if self._open is not None:
                 broken = isinstance(self._open, CallBlock) and self._open.call.scan.unfinished
@@ -256,7 +272,7 @@ class Turn:
             "completed_at": self._now() if completed else None,
             "incomplete_details": None if completed else {"reason": result.incomplete_reason},
             "output": self.output,
-            "usage": response_usage(self.usage),
+            "usage": response_usage(self.total_usage),
         }
 
     def _lifecycle(self, kind: str) -> Event:

@@ -61,7 +61,7 @@ APPLY_PATCH: dict[str, Any] = {
             "path": {"type": "string", "description": "Path of the file, relative to the project."},
             "diff": {
                 "type": "string",
-                "description": "V4A diff: '+' lines for a new file; '@@' hunks with ' ', '-' and '+' lines for a change."
+                "description": "V4A diff: '+' lines for a new file; '@@' hunks of ' ', '-' and '+' lines for a change."
                 " Left out for delete_file.",
             },
         },

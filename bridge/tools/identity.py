@@ -40,9 +40,7 @@ class IdentityMap:
         for key in sorted(tools, key=lambda key: key[1] is not None or encode_name(key[2]) != key[2]):
             names[key] = distinct(encode_name(key[2], key[1]), taken)
             taken.add(names[key])
-        self._by_key = {
-            key: ToolIdentity(key[0], key[2], key[1], names[key], tool) for key, tool in tools.items()
-        }
+        self._by_key = {key: ToolIdentity(key[0], key[2], key[1], names[key], tool) for key, tool in tools.items()}
         self._by_provider_name = {identity.provider_name: identity for identity in self._by_key.values()}
 
     def __iter__(self) -> Iterator[ToolIdentity]:

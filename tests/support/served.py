@@ -34,7 +34,9 @@ class Served:
         self.url = f"http://127.0.0.1:{self.port}"
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / "godex.yaml"
-        path.write_text(yaml.safe_dump({**config, "server": {"port": self.port, "workers": 2, **config.get("server", {})}}))
+        path.write_text(
+            yaml.safe_dump({**config, "server": {"port": self.port, "workers": 2, **config.get("server", {})}})
+        )
         self._log_path = folder / "log"
         with self._log_path.open("wb") as log:
             self.process = subprocess.Popen(

@@ -15,7 +15,11 @@ from bridge.request.build import build_chat_request, plan_request
 from bridge.spec import Capabilities
 from tests.support.legality import check_chat_request
 
-FUNCTION = {"type": "function", "name": "run", "parameters": {"type": "object", "properties": {"q": {"type": "string"}}}}
+FUNCTION = {
+    "type": "function",
+    "name": "run",
+    "parameters": {"type": "object", "properties": {"q": {"type": "string"}}},
+}
 
 
 def build(items: list[dict[str, Any]], caps: Capabilities = Capabilities(), **request: Any) -> dict[str, Any]:
@@ -220,7 +224,10 @@ def test_ids_in_a_demanded_format_are_the_same_in_call_and_output():
     ids = [c["id"] for m in nine["messages"] for c in m.get("tool_calls", ())]
     assert all(len(i) == 9 and i.isalnum() for i in ids) and len(set(ids)) == 2
     kimi = build(items, Capabilities(tool_id_format="function_index"))
-    assert [c["id"] for m in kimi["messages"] for c in m.get("tool_calls", ())] == ["functions.run:0", "functions.run:1"]
+    assert [c["id"] for m in kimi["messages"] for c in m.get("tool_calls", ())] == [
+        "functions.run:0",
+        "functions.run:1",
+    ]
 
 
 def test_a_compaction_of_ours_opens_and_another_is_refused():

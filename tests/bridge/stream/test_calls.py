@@ -16,7 +16,12 @@ TOOLS = [
     {"type": "local_shell"},
     {"type": "apply_patch"},
     {"type": "tool_search", "execution": "client", "description": "find", "parameters": {"type": "object"}},
-    {"type": "namespace", "name": "mcp__files", "description": "files", "tools": [{"type": "function", "name": "read"}]},
+    {
+        "type": "namespace",
+        "name": "mcp__files",
+        "description": "files",
+        "tools": [{"type": "function", "name": "read"}],
+    },
 ]
 
 
@@ -80,7 +85,12 @@ def test_text_after_a_call_is_a_new_message():
 
 
 def test_text_within_a_call_waits_for_its_end():
-    fragments = [ToolCallDelta(0, "c", "run", '{"q"'), TextDelta("x"), ToolCallDelta(0, None, None, ":1}"), TextDelta("y")]
+    fragments = [
+        ToolCallDelta(0, "c", "run", '{"q"'),
+        TextDelta("x"),
+        ToolCallDelta(0, None, None, ":1}"),
+        TextDelta("y"),
+    ]
     response, _ = answer(*fragments, finish="stop")
     assert [item["type"] for item in response["output"]] == ["function_call", "message"]
     assert response["output"][1]["content"][0]["text"] == "xy"
@@ -135,7 +145,7 @@ def test_what_cannot_be_restored_stays_a_function_call(name, arguments):
 
 
 def test_a_custom_call_streams_its_input_and_no_arguments():
-    pieces = ['{"inp', 'ut":"a\\', 'n\\u4e', '2d"}']
+    pieces = ['{"inp', 'ut":"a\\', "n\\u4e", '2d"}']
     _, events = answer(*(ToolCallDelta(0, "c", "exec", piece) for piece in pieces))
     kinds = [event["type"] for event in events]
     assert "response.function_call_arguments.delta" not in kinds

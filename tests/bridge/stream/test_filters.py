@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from bridge.spec import Usage
 from bridge.stream.deltas import EndDelta, FinishDelta, ReasoningDelta, TextDelta, UsageDelta
 from bridge.stream.fences import without_fences
 from bridge.stream.think_tags import without_think_tags
-from bridge.spec import Usage
 
 TAGS = (("<think>", ("</think>", "</mm:think>")), ("[THINK]", ("[/THINK]",)))
 

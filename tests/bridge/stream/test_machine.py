@@ -26,10 +26,28 @@ TOOLS = [
     {"type": "custom", "name": "exec"},
     {"type": "shell"},
     {"type": "apply_patch"},
-    {"type": "namespace", "name": "mcp__files", "description": "files", "tools": [{"type": "function", "name": "read"}]},
+    {
+        "type": "namespace",
+        "name": "mcp__files",
+        "description": "files",
+        "tools": [{"type": "function", "name": "read"}],
+    },
 ]
 NAMES = ["run", "exec", "shell", "apply_patch", "mcp__files__read", "unknown_tool", ""]
-ARGUMENTS = ['{"a":1}', '{"a', '":1}', "{", "}", '"', "\\", '{"input":"x\\ny"}', '{"commands":["ls"]}', "plain", " ", ""]
+ARGUMENTS = [
+    '{"a":1}',
+    '{"a',
+    '":1}',
+    "{",
+    "}",
+    '"',
+    "\\",
+    '{"input":"x\\ny"}',
+    '{"commands":["ls"]}',
+    "plain",
+    " ",
+    "",
+]
 
 CITATION = {"type": "url_citation", "url": "https://a.example", "title": "A", "start_index": 0, "end_index": 1}
 DELTAS = st.one_of(

@@ -11,7 +11,11 @@ from bridge.tools.identity import IdentityMap
 from bridge.tools.names import encode_name
 
 LEGAL = re.compile(r"[A-Za-z0-9_-]{1,64}")
-KEYS = st.tuples(st.sampled_from(["function", "custom"]), st.one_of(st.none(), st.text(max_size=70)), st.text(min_size=1, max_size=70))
+KEYS = st.tuples(
+    st.sampled_from(["function", "custom"]),
+    st.one_of(st.none(), st.text(max_size=70)),
+    st.text(min_size=1, max_size=70),
+)
 
 
 @given(st.lists(KEYS, max_size=12))

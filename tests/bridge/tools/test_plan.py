@@ -117,17 +117,27 @@ SCHEMAS = [
     ("$schema", {"$schema": "x", "type": "object", "properties": {}}, {"type": "object", "properties": {}}),
     ("no type", {"properties": {"a": {}}}, {"type": "object", "properties": {"a": {}}}),
     ("a union at the top", {"anyOf": [{"type": "object"}]}, {"type": "object", "anyOf": [{"type": "object"}]}),
-    ("no object", {"type": "string"}, {"type": "object", "properties": {"value": {"type": "string"}}, "required": ["value"]}),
+    (
+        "no object",
+        {"type": "string"},
+        {"type": "object", "properties": {"value": {"type": "string"}}, "required": ["value"]},
+    ),
 ]
 
 
 @pytest.mark.parametrize(("given", "sent"), [row[1:] for row in SCHEMAS], ids=[row[0] for row in SCHEMAS])
 def test_schemas_are_made_acceptable(given, sent):
-    assert plan([{"type": "function", "name": "f", "parameters": given}]).declarations[0]["function"]["parameters"] == sent
+    assert (
+        plan([{"type": "function", "name": "f", "parameters": given}]).declarations[0]["function"]["parameters"] == sent
+    )
 
 
 def test_a_good_schema_is_not_touched():
-    schema = {"type": "object", "properties": {"n": {"type": "integer", "minimum": 0, "x-order": 3}}, "additionalProperties": False}
+    schema = {
+        "type": "object",
+        "properties": {"n": {"type": "integer", "minimum": 0, "x-order": 3}},
+        "additionalProperties": False,
+    }
     assert plan([{**RUN, "parameters": schema}]).declarations[0]["function"]["parameters"] == schema
 
 

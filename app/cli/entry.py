@@ -1,0 +1,20 @@
+"""The group of all commands."""
+
+from __future__ import annotations
+
+import click
+
+from ..version import VERSION
+from .config import config
+from .init import init
+from .serve import serve
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(VERSION, prog_name="godex")
+def main() -> None:
+    """GodeX: the OpenAI Responses API in front of Chat Completions providers."""
+
+
+for command in (serve, init, config):
+    main.add_command(command)

@@ -1,0 +1,50 @@
+"""create_app(): GodeX as an application of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Flask, Response, request
+from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
+
+from bridge.errors import METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND, GodeXError, ServerError
+
+from .config.loader import load_config
+from .config.model import Config
+from .extension import GodeX
+from .http.blueprint import name_request
+from .http.errors import error_response
+from .logs import configure_logging
+
+
+def create_app(config: Config | Mapping[str, Any] | str | None = None) -> Flask:
+    """config: as for GodeX. Raises ServerError CONFIG_INVALID."""
+    loaded = config if isinstance(config, Config) else load_config(config)
+    configure_logging(loaded.logging)
+    app = Flask(__name__)
+    GodeX(app, loaded)
+    # A blueprint's handlers do not see unknown URLs; here, and only here, they are ours to answer.
+    app.register_error_handler(NotFound, _unknown_route)
+    app.register_error_handler(MethodNotAllowed, _wrong_method)
+    app.register_error_handler(HTTPException, _refused_by_flask)
+    return app
+
+
+def _unknown_route(error: NotFound) -> Response:
+    return name_request(error_response(ServerError(ROUTE_NOT_FOUND, f"there is no {request.method} {request.path}")))
+
+
+def _wrong_method(error: MethodNotAllowed) -> Response:
+    allowed = ", ".join(sorted(error.valid_methods or ()))
+    message = f"{request.path} does not take {request.method}; it takes {allowed}"
+    response = name_request(error_response(ServerError(METHOD_NOT_ALLOWED, message)))
+    response.headers["Allow"] = allowed
+    return response
+
+
+def _refused_by_flask(error: HTTPException) -> Response:
+    """What werkzeug refuses by itself, e.g. a malformed request line."""
+    response = error_response(GodeXError(ROUTE_NOT_FOUND, error.description or error.name))
+    response.status_code = error.code or 400
+    return name_request(response)

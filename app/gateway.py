@@ -1,0 +1,86 @@
+"""What lives as long as the process: configuration, resolver, providers, store, keys, trace. One per app."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from functools import cached_property
+
+from bridge.errors import PROVIDER_NOT_REGISTERED, ServerError
+from providers.registry import Provider, builtin_specs, connect
+
+from .config.model import Config
+from .config.settings import client_settings, session_settings
+from .resolver import ModelResolver
+from .sealing import Sealer, new_secret
+from .sessions.factory import open_store
+from .sessions.store import SessionStore
+from .trace.recorder import NullRecorder, Recorder
+
+SEAL_SETTING = "seal_key"
+
+
+class Gateway:
+    """Nothing is opened before it is used: workers are forked first, sockets and files come after."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.resolver = ModelResolver(
+            config.models.aliases,
+            config.default_provider,
+            config.providers.keys() - config.unsupported,
+            config.unsupported,
+        )
+        self.trace: Recorder = NullRecorder()
+        self._providers: dict[str, Provider] = {}
+        self._lock = threading.Lock()
+
+    @cached_property
+    def store(self) -> SessionStore:
+        return open_store(session_settings(self.config.session))
+
+    @cached_property
+    def sealer(self) -> Sealer:
+        """Keys from the configuration, else one that is made once and kept in the store, for all replicas."""
+        secrets = [key.reveal().encode() for key in self.config.auth.seal_keys]
+        return Sealer(secrets or [self.store.setting(SEAL_SETTING, new_secret)])
+
+    def provider(self, name: str) -> Provider:
+        """Raises ServerError PROVIDER_NOT_REGISTERED."""
+        provider = self._providers.get(name)
+        if provider is None:
+            section = self.config.providers.get(name)
+            if section is None or name in self.config.unsupported:
+                raise ServerError(
+                    PROVIDER_NOT_REGISTERED, f"provider {name!r} is not registered; see GET /health", param="model"
+                )
+            with self._lock:
+                provider = self._providers.setdefault(
+                    name, connect(name, section.applied_to(builtin_specs()[section.spec]), client_settings(section))
+                )
+        return provider
+
+    def model_names(self, provider: str) -> list[str]:
+        """The models of a provider that can be named: patterns without a wildcard, aliases' and fallbacks' targets."""
+        section = self.config.providers[provider]
+        spec = builtin_specs()[section.spec]
+        names = [spec.default_model, *(pattern for pattern, _ in spec.models), *section.models]
+        targets = [*self.config.models.aliases.values(), *self.config.models.fallbacks]
+        names += [target.partition("/")[2] for target in targets if target.startswith(f"{provider}/")]
+        return list(dict.fromkeys(name for name in names if name and not set(name) & set("*?[")))
+
+    @property
+    def registered(self) -> Mapping[str, str]:
+        """provider name → spec name, of those that can be used."""
+        return {
+            name: section.spec for name, section in self.config.providers.items() if name not in self.config.unsupported
+        }
+
+    def close(self) -> None:
+        """Let go of connections and flush what is still to be written."""
+        self.trace.close()
+        for provider in self._providers.values():
+            provider.client.close()
+        if "store" in self.__dict__:
+            self.store.close()
+

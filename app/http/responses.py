@@ -1,0 +1,52 @@
+"""POST /v1/responses."""
+
+from __future__ import annotations
+
+from flask import Response, request
+
+from bridge.plan.diagnostics import compat_header
+
+from ..context import ResponsesContext
+from ..pipelines.prepare import prepare
+from ..pipelines.stream import answer_stream
+from ..pipelines.sync import answer_sync
+from .blueprint import api, caller, gateway, request_id
+from .body import json_object
+from .replies import json_reply
+from .schemas import CREATE_RESPONSE, load
+from .sse import stream_body
+
+MEGABYTE = 1024 * 1024
+
+
+@api.post("/responses")
+def create_response() -> Response:
+    config = gateway().config
+    body = load(CREATE_RESPONSE, json_object(request, int(config.server.max_body_mb * MEGABYTE)))
+    context = prepare(
+        gateway(),
+        body,
+        caller(),
+        request_id=request_id(),
+        strict=request.headers.get("x-godex-strict") == "1",
+        wants_report=request.headers.get("x-godex-diagnostics") == "1",
+    )
+    response = _event_stream(context) if context.streams else json_reply(answer_sync(context))
+    response.headers["x-godex-model"] = str(context.target)
+    response.headers["x-godex-compat"] = compat_header(context.notes.entries)
+    return response
+
+
+def _event_stream(context: ResponsesContext) -> Response:
+    # The upstream is called here, before the first byte of ours: what it refuses is an HTTP status.
+    events = answer_stream(context)
+    body = stream_body(
+        events,
+        heartbeat=context.gateway.config.server.heartbeat,
+        cancel=context.cancel,
+        still_in_progress=context.turn.still_in_progress,
+    )
+    response = Response(body, mimetype="text/event-stream")
+    response.headers["Cache-Control"] = "no-cache"
+    response.headers["X-Accel-Buffering"] = "no"  # nginx would else hand everything over at the end
+    return response

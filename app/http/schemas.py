@@ -1,0 +1,131 @@
+"""Request bodies. Unknown fields are kept: clients send new ones unasked, and the plan reports them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from marshmallow import INCLUDE, Schema, ValidationError, fields, validate
+
+from bridge.errors import INVALID_PARAMETER, MISSING_MODEL, ServerError
+
+from . import checks
+
+
+class Strict(fields.Boolean):
+    """true or false; not "yes", 1 or "on"."""
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> bool:
+        if not isinstance(value, bool):
+            raise ValidationError("must be a boolean.")
+        return value
+
+
+class Number(fields.Float):
+    """A JSON number; not a string that reads like one."""
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise ValidationError("must be a number.")
+        return value
+
+
+class Checked(fields.Field[Any]):
+    """A value whose inside a function of checks.py looks at; it is passed on unchanged."""
+
+    def __init__(self, check: Callable[[Any], None]) -> None:
+        super().__init__(allow_none=True)
+        self._check = check
+
+    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:
+        self._check(value)
+        return value
+
+
+def string(max_length: int | None = None) -> fields.String:
+    return fields.String(allow_none=True, validate=validate.Length(max=max_length) if max_length else None)
+
+
+def number(low: float, high: float) -> Number:
+    return Number(allow_none=True, validate=validate.Range(low, high))
+
+
+def integer(low: int, high: int | None = None) -> fields.Integer:
+    return fields.Integer(strict=True, allow_none=True, validate=validate.Range(low, high))
+
+
+def flag() -> Strict:
+    return Strict(allow_none=True)
+
+
+class CreateResponse(Schema):
+    """POST /v1/responses. Ranges are those of the contract, section 2."""
+
+    class Meta:
+        unknown = INCLUDE
+
+    model = fields.String(required=True, validate=validate.Length(min=1))
+    input = Checked(checks.check_input)
+    instructions = string()
+    previous_response_id = string()
+    conversation = Checked(checks.check_conversation)
+    stream = flag()
+    store = flag()
+    background = flag()
+    include = fields.List(fields.String(), allow_none=True)
+    tools = Checked(checks.check_tools)
+    tool_choice = Checked(checks.check_tool_choice)
+    parallel_tool_calls = flag()
+    max_output_tokens = integer(1)  # the document says 16; smaller limits are meaningful upstream and harm nobody
+    max_tool_calls = integer(1)
+    temperature = number(0, 2)
+    top_p = number(0, 1)
+    presence_penalty = number(-2, 2)
+    frequency_penalty = number(-2, 2)
+    top_logprobs = integer(0, 20)
+    text = Checked(checks.check_text)
+    reasoning = Checked(checks.check_reasoning)
+    truncation = fields.String(allow_none=True, validate=validate.OneOf(["auto", "disabled"]))
+    service_tier = string()
+    metadata = fields.Dict(
+        keys=fields.String(validate=validate.Length(max=64)),
+        values=fields.String(validate=validate.Length(max=512)),
+        allow_none=True,
+        validate=validate.Length(max=16),
+    )
+    safety_identifier = string(64)
+    prompt_cache_key = string(64)
+    user = string()
+    stream_options = fields.Dict(allow_none=True)
+    context_management = fields.List(fields.Dict(), allow_none=True)
+
+
+CREATE_RESPONSE = CreateResponse()
+
+
+def load(schema: Schema, body: dict[str, Any]) -> dict[str, Any]:
+    """The validated body; explicit nulls are dropped, so that null means absent everywhere behind the edge.
+
+    Raises ServerError INVALID_PARAMETER or MISSING_MODEL with the path of the first field at fault.
+    """
+    try:
+        loaded = schema.load(body)
+    except ValidationError as problem:
+        param, message = first_problem(problem.messages)
+        missing_model = param == "model" and body.get("model") in (None, "")
+        raise ServerError(
+            MISSING_MODEL if missing_model else INVALID_PARAMETER, f"{param}: {message}", param=param
+        ) from problem
+    return {name: value for name, value in loaded.items() if value is not None}
+
+
+def first_problem(messages: Any, path: str = "") -> tuple[str, str]:
+    """{"metadata": {"a": {"value": ["Not a valid string."]}}} → ("metadata.a", "Not a valid string.")"""
+    if isinstance(messages, list):
+        return path or "body", str(messages[0])
+    key, inner = next(iter(messages.items()))
+    if key in ("value", "key") and path:
+        return first_problem(inner, path)
+    if isinstance(key, int):
+        return first_problem(inner, f"{path}[{key}]")
+    return first_problem(inner, f"{path}.{key}" if path else str(key))

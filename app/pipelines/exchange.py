@@ -1,0 +1,74 @@
+"""The upstream call: opened here, read here, cancelled here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from bridge.protocol.chat import ChatResponse
+from bridge.stream.deltas import Delta, EndDelta
+from bridge.stream.fences import without_fences
+from bridge.stream.think_tags import without_think_tags
+from providers.client import Stream
+
+from ..context import ClientGone, ResponsesContext
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an upstream that accepted the request gives: a stream, or one body."""
+
+    stream: Stream | None = None
+    body: ChatResponse | None = None
+
+
+def call_upstream(context: ResponsesContext) -> Answer:
+    """Blocks until the upstream has accepted the request. Raises ProviderError."""
+    context.gateway.trace.request(context)
+    client = context.provider.client
+    headers = _own_key(context) if context.passthrough else {}
+    if context.chat["stream"]:
+        stream = client.open_stream(context.chat, headers)
+        context.cancel = stream.cancel
+        return Answer(stream=stream)
+    return Answer(body=client.complete(context.chat, headers))
+
+
+def _own_key(context: ResponsesContext) -> dict[str, str]:
+    """The client's key, where the provider's section says `credentials: passthrough`."""
+    spec = context.provider.spec
+    return {spec.auth_header: spec.auth_scheme + context.caller.key}
+
+
+def read_deltas(answer: Answer, context: ResponsesContext) -> Iterator[Delta]:
+    """The deltas of an answer, as the bridge wants them: think tags and code fences taken out of the text."""
+    deltas: Iterable[Delta] = _raw_deltas(answer, context)
+    caps = context.plan.caps
+    if caps.think_tags:
+        deltas = without_think_tags(deltas, caps.think_tags, caps.think_prefilled)
+    if context.plan.output.strips_fences:
+        deltas = without_fences(deltas)
+    return iter(deltas)
+
+
+def _raw_deltas(answer: Answer, context: ResponsesContext) -> Iterator[Delta]:
+    spec, trace = context.provider.spec, context.gateway.trace
+    if answer.stream is None:
+        assert answer.body is not None
+        trace.chunk(context, answer.body)
+        yield from spec.read_response(answer.body)
+        return
+    stream = answer.stream
+    read = spec.read_deltas
+    try:
+        for chunk in stream:
+            trace.chunk(context, chunk)
+            yield from read(chunk)
+        if stream.cancelled:
+            raise ClientGone
+        if stream.body is not None:  # one body in answer to a request for a stream
+            yield from spec.read_response(stream.body)
+        elif stream.done:
+            yield EndDelta()
+    finally:
+        stream.close()

@@ -1,0 +1,38 @@
+"""The pipeline of one response, as a chain of generators."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from bridge.stream.machine import respond
+from bridge.stream.numbering import Event
+
+from ..context import ResponsesContext
+from . import stages
+from .exchange import call_upstream, read_deltas
+
+Stage = Callable[[Iterator[Event], ResponsesContext], Iterator[Event]]
+
+# The order is behaviour: each line says what it relies on. Raw chunks are traced before the bridge sees them
+# (exchange.read_deltas); SSE framing happens at the edge (http/sse.py).
+STAGES: tuple[Stage, ...] = (
+    stages.fail_closed,  # first, so that every later stage sees exactly one terminal event
+    stages.check_output,  # before anyone counts or stores an answer that is not what was asked for
+    stages.trace_events,
+    stages.log_response,
+    stages.save_session,  # stores first, then lets the terminal event go
+    stages.report_diagnostics,  # last: what the stages above found out is in the report too
+)
+
+
+def answer_stream(context: ResponsesContext) -> Iterator[Event]:
+    """The events of a response. Returns once the upstream has accepted the request; raises what it refused with."""
+    answer = call_upstream(context)
+    return run(respond(read_deltas(answer, context), context.turn), context)
+
+
+def run(events: Iterator[Event], context: ResponsesContext) -> Iterator[Event]:
+    """The events of the bridge, through all stages."""
+    for stage in STAGES:
+        events = stage(events, context)
+    return events

@@ -1,0 +1,268 @@
+"""Sessions in one SQLite file, shared by all workers of a machine: the default, with nothing to set up.
+
+Every call is one hop off the gevent hub. Connections are opened at first use, after the fork, and used by one thread at
+a time.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from .off_hub import off_hub
+from .record import encode
+from .session import StoredResponseSession
+from .store import MAX_RENEWED, UNSET, Occupant, SessionStore, Unset, readable, refuse_conflict, unavailable
+
+T = TypeVar("T")
+
+BUSY_TIMEOUT = 1.0  # seconds that SQLite waits for another process's lock, at each of the attempts
+BUSY_ATTEMPTS = 3
+PURGE_INTERVAL = 600.0  # seconds
+PURGE_BATCH = 500  # rows: other workers get their turn between two batches
+
+# PRAGMA user_version counts those that a file has seen. Released ones are never edited, only added to.
+MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE responses (
+        id TEXT NOT NULL PRIMARY KEY,
+        previous_response_id TEXT,
+        owner TEXT NOT NULL,
+        expires_at REAL NOT NULL,   -- Unix seconds
+        renewed_at REAL NOT NULL,   -- when the turns before it last got their whole time to live
+        record BLOB NOT NULL        -- last: the columns before it are read without it
+    );
+    CREATE INDEX responses_by_parent ON responses (previous_response_id) WHERE previous_response_id IS NOT NULL;
+    CREATE INDEX responses_by_expiry ON responses (expires_at);
+    CREATE TABLE settings (name TEXT NOT NULL PRIMARY KEY, value BLOB NOT NULL);
+    """,
+)
+
+CHAIN = """
+    WITH RECURSIVE chain (id, previous_response_id, record, depth) AS (
+        SELECT id, previous_response_id, record, 1 FROM responses
+        WHERE id = :id AND owner = :owner AND expires_at > :now
+        UNION ALL
+        SELECT turn.id, turn.previous_response_id, turn.record, depth + 1
+        FROM chain JOIN responses AS turn ON turn.id = chain.previous_response_id
+        WHERE depth < :limit AND turn.owner = :owner AND turn.expires_at > :now
+    )
+    SELECT id, record FROM chain
+"""
+
+RENEW = """
+    WITH RECURSIVE chain (id, previous_response_id, depth) AS (
+        SELECT id, previous_response_id, 1 FROM responses WHERE id = :id
+        UNION ALL
+        SELECT turn.id, turn.previous_response_id, depth + 1
+        FROM chain JOIN responses AS turn ON turn.id = chain.previous_response_id WHERE depth < :limit
+    )
+    UPDATE responses SET expires_at = :expires_at, renewed_at = :now WHERE id IN (SELECT id FROM chain)
+"""
+
+INSERT = """
+    INSERT OR REPLACE INTO responses (id, previous_response_id, owner, expires_at, renewed_at, record)
+    VALUES (:id, :previous, :owner, :expires_at, :renewed_at, :record)
+"""
+
+
+class SqliteStore(SessionStore):
+    """`path` of the file (folders are made), `ttl` in seconds."""
+
+    def __init__(self, path: str | Path, *, ttl: float, clock: Callable[[], float] = time.time) -> None:
+        self._path = Path(path)
+        self._ttl = ttl
+        self._clock = clock
+        self._idle: deque[sqlite3.Connection] = deque()  # a deque needs no lock, see off_hub
+        self._pid = os.getpid()
+        self._inherited: list[deque[sqlite3.Connection]] = []
+        self._next_purge = clock() + PURGE_INTERVAL
+
+    def get_many(self, response_ids: Iterable[str], owner: str) -> dict[str, StoredResponseSession]:
+        wanted = [(response_id, owner, self._clock()) for response_id in response_ids]
+
+        def read(connection: sqlite3.Connection) -> list[tuple[str, bytes]]:
+            query = "SELECT id, record FROM responses WHERE id = ? AND owner = ? AND expires_at > ?"
+            return [row for one in wanted for row in connection.execute(query, one)]
+
+        return readable(self._run(read), owner, check_rest=True)
+
+    def ancestry(self, response_id: str, owner: str, limit: int) -> dict[str, StoredResponseSession]:
+        question = {"id": response_id, "owner": owner, "now": self._clock(), "limit": limit}
+        return readable(self._run(lambda connection: connection.execute(CHAIN, question).fetchall()), owner)
+
+    def save(
+        self,
+        session: StoredResponseSession,
+        *,
+        overwrite: bool = False,
+        expected_previous_response_id: str | None | Unset = UNSET,
+    ) -> None:
+        now = self._clock()
+        row = {
+            "id": session.id,
+            "previous": session.previous_response_id,
+            "owner": session.owner,
+            "expires_at": now + self._ttl,
+            "now": now,
+            "record": encode(session),
+            "limit": MAX_RENEWED,
+        }
+
+        def write(connection: sqlite3.Connection) -> None:
+            with transaction(connection):
+                occupant = connection.execute(
+                    "SELECT owner, previous_response_id FROM responses WHERE id = :id AND expires_at > :now", row
+                ).fetchone()
+                refuse_conflict(
+                    session,
+                    Occupant(*occupant) if occupant else None,
+                    overwrite=overwrite,
+                    expected_previous_response_id=expected_previous_response_id,
+                )
+                # A turn takes over its parent's renewed_at, so that one look tells whether the whole chain is due.
+                parent = connection.execute("SELECT renewed_at FROM responses WHERE id = :previous", row).fetchone()
+                renewed_at = parent[0] if parent else now
+                connection.execute(INSERT, {**row, "renewed_at": renewed_at})
+                if renewed_at < now - self._ttl / 10:
+                    connection.execute(RENEW, row)
+
+        self._run(write)
+        if now >= self._next_purge:
+            self._next_purge = now + PURGE_INTERVAL
+            self.purge()
+
+    def delete(self, response_id: str, owner: str) -> bool:
+        query = "DELETE FROM responses WHERE id = ? AND owner = ? AND expires_at > ?"
+        question = (response_id, owner, self._clock())
+        return self._run(lambda connection: connection.execute(query, question).rowcount) > 0
+
+    def list_children(self, response_id: str, owner: str) -> list[StoredResponseSession]:
+        query = """
+            SELECT id, record FROM responses
+            WHERE previous_response_id = ? AND owner = ? AND expires_at > ? ORDER BY rowid
+        """
+        question = (response_id, owner, self._clock())
+        rows = self._run(lambda connection: connection.execute(query, question).fetchall())
+        return list(readable(rows, owner, check_rest=True).values())
+
+    def setting(self, name: str, make: Callable[[], bytes]) -> bytes:
+        query = "SELECT value FROM settings WHERE name = ?"
+        if row := self._run(lambda connection: connection.execute(query, (name,)).fetchone()):
+            return bytes(row[0])
+        offer = make()
+
+        def write(connection: sqlite3.Connection) -> bytes:
+            connection.execute("INSERT OR IGNORE INTO settings VALUES (?, ?)", (name, offer))
+            return bytes(connection.execute(query, (name,)).fetchone()[0])
+
+        return self._run(write)
+
+    def ping(self) -> None:
+        changes_nothing = "UPDATE settings SET value = value WHERE FALSE"  # but is refused where nothing can be written
+        self._run(lambda connection: connection.execute(changes_nothing))
+
+    def purge(self) -> int:
+        query = "DELETE FROM responses WHERE id IN (SELECT id FROM responses WHERE expires_at <= ? LIMIT ?)"
+        question = (self._clock(), PURGE_BATCH)
+        removed = batch = self._run(lambda connection: connection.execute(query, question).rowcount)
+        while batch == PURGE_BATCH:
+            batch = self._run(lambda connection: connection.execute(query, question).rowcount)
+            removed += batch
+        return removed
+
+    def close(self, timeout: float = 5.0) -> None:
+        while self._idle:
+            off_hub(self._idle.pop().close)
+
+    def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        return off_hub(lambda: self._attempt(work))
+
+    def _attempt(self, work: Callable[[sqlite3.Connection], T]) -> T:
+        with errors_of(self._path):
+            for attempt in range(1, BUSY_ATTEMPTS + 1):
+                try:
+                    connection = self._take()
+                    try:
+                        result = work(connection)
+                    except sqlite3.Error:
+                        connection.close()  # whatever state it was in ends here
+                        raise
+                    except BaseException:
+                        self._idle.append(connection)
+                        raise
+                    self._idle.append(connection)
+                    return result
+                except sqlite3.OperationalError as error:
+                    if attempt == BUSY_ATTEMPTS or error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                        raise
+        raise AssertionError("unreachable")
+
+    def _take(self) -> sqlite3.Connection:
+        if self._pid != os.getpid():
+            # SQLite forbids a child to use or close its parent's connections; kept, so that nothing closes them.
+            self._inherited.append(self._idle)
+            self._idle = deque()
+            self._pid = os.getpid()
+        try:
+            return self._idle.pop()
+        except IndexError:
+            return connect(self._path)
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """A connection to a file that has the present schema. Raises sqlite3.Error, OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # conversations are nobody else's business
+    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+        migrate(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def migrate(connection: sqlite3.Connection) -> None:
+    if schema_version(connection) < len(MIGRATIONS):
+        with transaction(connection):
+            present = schema_version(connection)  # asked again: another process may have been first
+            for migration in MIGRATIONS[present:]:
+                for statement in migration.split(";"):
+                    connection.execute(statement)
+            connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+    if schema_version(connection) > len(MIGRATIONS):
+        raise sqlite3.DatabaseError("the file was written by a newer version")
+
+
+def schema_version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All or nothing, with the write lock taken at once: one taken later may be refused without waiting."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        connection.rollback()
+        raise
+    connection.execute("COMMIT")
+
+
+@contextmanager
+def errors_of(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        name = getattr(error, "sqlite_errorname", type(error).__name__)
+        raise unavailable("sqlite", f"{path}: {error} ({name})") from error

@@ -1,0 +1,81 @@
+"""`godex config check` and `godex config print`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import yaml
+
+from app.config.loader import load_config
+from tests.app.cli.conftest import Godex
+
+FILE = """\
+providers:
+  house:
+    spec: openai_compatible
+    endpoint: {base_url: "http://127.0.0.1:1/v1"}
+    credentials: {api_key: "${HOUSE_KEY}"}
+session: {ttl: 2h}
+"""
+
+
+def test_a_right_file_is_summed_up(godex: Godex, folder: Path) -> None:
+    (folder / "godex.yaml").write_text(FILE)
+    result = godex("config", "check", HOUSE_KEY="hush")
+    assert result.exit_code == 0
+    assert result.stdout == "The configuration from godex.yaml is right: default provider house, sessions in sqlite.\n"
+
+
+def test_a_provider_that_will_not_serve_is_a_warning(godex: Godex, folder: Path) -> None:
+    (folder / "godex.yaml").write_text(FILE + "default_provider: house\n")
+    text = (folder / "godex.yaml").read_text().replace("providers:\n", "providers:\n  new: {spec: of_tomorrow}\n")
+    (folder / "godex.yaml").write_text(text)
+    result = godex("config", "check", HOUSE_KEY="hush")
+    assert result.exit_code == 0
+    assert "warning: providers.new.spec 'of_tomorrow' is unknown; new will not serve" in result.stdout
+
+
+def test_mistakes_are_lines_on_stderr_and_exit_code_2(godex: Godex, folder: Path) -> None:
+    file = folder / "other.yaml"
+    file.write_text(FILE + "sesion: {}\nserver: {port: many}\n")
+    result = godex("config", "check", "--config", str(file), HOUSE_KEY="hush")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.splitlines() == [
+        f"godex: configuration from {file}: 2 problems",
+        "  server.port: must be a whole number",
+        "  sesion: unknown key; did you mean 'session'?",
+    ]
+
+
+def test_a_missing_variable_is_named(godex: Godex, folder: Path) -> None:
+    (folder / "godex.yaml").write_text(FILE)
+    result = godex("config", "check")
+    assert result.exit_code == 2
+    assert "providers.house.credentials.api_key: the environment variable HOUSE_KEY is not set" in result.stderr
+
+
+def test_print_fills_in_defaults_and_masks_secrets(godex: Godex, folder: Path) -> None:
+    (folder / "godex.yaml").write_text(FILE)
+    result = godex("config", "print", HOUSE_KEY="hush")
+    assert result.exit_code == 0
+    assert "hush" not in result.output
+    shown = yaml.safe_load(result.stdout)
+    assert shown["session"]["ttl"] == 7200.0
+    assert shown["server"]["port"] == 5678
+    assert shown["providers"]["house"]["credentials"]["api_keys"] == ["***"]
+    assert load_config(shown).session.ttl == 7200.0
+
+
+def test_print_can_be_json(godex: Godex, folder: Path) -> None:
+    (folder / "godex.yaml").write_text(FILE)
+    as_yaml = godex("config", "print", HOUSE_KEY="hush")
+    as_json = godex("config", "print", "--json", HOUSE_KEY="hush")
+    assert json.loads(as_json.stdout) == yaml.safe_load(as_yaml.stdout)
+
+
+def test_the_file_may_be_named_by_the_environment(godex: Godex, folder: Path) -> None:
+    file = folder / "elsewhere.yaml"
+    file.write_text(FILE)
+    result = godex("config", "check", HOUSE_KEY="hush", GODEX_CONFIG=str(file))
+    assert str(file) in result.stdout

@@ -1,0 +1,486 @@
+"""The client against a real server: what goes up, what comes back, when it gives up."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridge import errors as codes
+from bridge.errors import ProviderError
+from providers.chat import chat_spec
+from providers.settings import ClientSettings
+from providers.transport import ChatClient
+from tests.support.fake_upstream import Answer, FakeUpstream, answer, body, chunk, failure, sse
+from tests.support.tls import certificate_for_localhost
+
+Connect = Callable[..., ChatClient]
+REQUEST = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+QUICK = {"Retry-After-Ms": "10"}  # header of an upstream that wants to be asked again at once
+
+
+def texts(client: ChatClient, request: dict[str, Any] = REQUEST) -> list[str]:
+    with client.open_stream(request) as stream:
+        return [chunk["choices"][0]["delta"].get("content") or "" for chunk in stream if chunk["choices"]]
+
+
+def failure_of(call: Callable[[], Any]) -> ProviderError:
+    with pytest.raises(ProviderError) as caught:
+        call()
+    return caught.value
+
+
+# what goes up
+
+
+def test_a_request_goes_to_the_path_of_the_spec_with_key_and_body(upstream: FakeUpstream, connect: Connect) -> None:
+    connect(headers={"X-Title": "GodeX"}).complete({**REQUEST, "stream": False})
+
+    sent = upstream.requests[0]
+    assert sent.path == "/v1/chat/completions"
+    assert sent.body == {**REQUEST, "stream": False}
+    assert sent.headers["authorization"] == "Bearer sk-upstream-key"
+    assert sent.headers["x-title"] == "GodeX"
+    assert sent.headers["accept-encoding"] == "identity"
+
+
+def test_a_spec_may_carry_its_key_in_another_header(upstream: FakeUpstream, connect: Connect) -> None:
+    spec = chat_spec(name="acme", base_url=upstream.url, auth_header="api-key", auth_scheme="")
+    connect(spec).complete(REQUEST)
+
+    assert upstream.requests[0].headers["api-key"] == "sk-upstream-key"
+    assert "authorization" not in upstream.requests[0].headers
+
+
+def test_keys_are_used_in_turn(upstream: FakeUpstream, connect: Connect) -> None:
+    client = connect(api_keys=("one", " two "))
+    for _ in range(3):
+        client.complete(REQUEST)
+
+    assert [r.headers["authorization"] for r in upstream.requests] == ["Bearer one", "Bearer two", "Bearer one"]
+
+
+def test_headers_of_a_call_win(upstream: FakeUpstream, connect: Connect) -> None:
+    connect().complete(REQUEST, {"Authorization": "Bearer the-clients-own"})
+
+    assert upstream.requests[0].headers["authorization"] == "Bearer the-clients-own"
+
+
+def test_the_environment_is_not_looked_at(
+    upstream: FakeUpstream, connect: Connect, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login user password swordfish\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    connect().complete(REQUEST)
+
+    assert upstream.requests[0].headers["authorization"] == "Bearer sk-upstream-key"
+
+
+def test_cookies_are_not_kept(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.script("m", body(answer_body(), headers={"Set-Cookie": "tenant=1"}), repeat=True)
+    client = connect()
+    client.complete(REQUEST)
+    client.complete(REQUEST)
+
+    assert "cookie" not in upstream.requests[1].headers
+
+
+def test_a_redirect_is_an_error_and_not_followed(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.script("m", body("", status=307, headers={"Location": f"{upstream.url}/elsewhere"}))
+
+    assert failure_of(lambda: connect().complete(REQUEST)).code == codes.UPSTREAM_ERROR
+    assert len(upstream.requests) == 1
+
+
+def test_text_outside_unicode_and_huge_numbers_can_be_sent(upstream: FakeUpstream, connect: Connect) -> None:
+    odd = {**REQUEST, "messages": [{"role": "user", "content": "\ud83d"}], "seed": 2**70}
+    connect().complete(odd)
+
+    assert upstream.requests[0].body == odd
+
+
+def answer_body(text: str = "Hello") -> dict[str, Any]:
+    message = {"role": "assistant", "content": text}
+    return {"id": "c", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+
+
+# what comes back
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{}, {"framing": "close"}, {"gzip": True}, {"split": 1}, {"split": 7}, {"crlf": True}],
+    ids=str,
+)
+def test_a_stream_arrives_whole_however_it_is_framed(
+    upstream: FakeUpstream, connect: Connect, how: dict[str, Any]
+) -> None:
+    upstream.script("m", answer("Grüße an alle 中文", **how))
+    with connect().open_stream(REQUEST) as stream:
+        text = "".join(chunk["choices"][0]["delta"].get("content") or "" for chunk in stream)
+
+    assert text == "Grüße an alle 中文"
+    assert stream.done
+    assert stream.body is None
+    assert upstream.wait_for_outcome() == "done"
+
+
+@pytest.mark.parametrize("how", [{}, {"gzip": True}], ids=str)
+def test_a_whole_answer_arrives(upstream: FakeUpstream, connect: Connect, how: dict[str, Any]) -> None:
+    upstream.script("m", body(answer_body(), **how))
+
+    assert connect().complete(REQUEST) == answer_body()
+
+
+def test_a_stream_that_nobody_asked_for_is_switched_off_for_a_whole_answer(
+    upstream: FakeUpstream, connect: Connect
+) -> None:
+    connect().complete({**REQUEST, "stream": True})
+
+    assert upstream.requests[0].body["stream"] is False
+
+
+def test_a_stream_is_open_as_soon_as_the_head_is_there(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.script("m", sse(chunk(content="a"), stall_after=0))
+    stream = connect().open_stream(REQUEST)
+
+    stream.cancel()
+    assert list(stream) == []
+    stream.close()
+
+
+def test_an_event_is_handed_on_before_the_next_one_comes(upstream: FakeUpstream, connect: Connect) -> None:
+    for how in ({}, {"framing": "close"}, {"gzip": True}):
+        upstream.script("m", sse(chunk(content="a"), chunk(content="b"), stall_after=1, **how))
+        with connect(idle=5).open_stream(REQUEST) as stream:
+            assert len(next(stream.batches())) == 1
+            stream.cancel()
+
+
+def test_a_json_body_in_place_of_a_stream_is_kept_apart(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.script("m", body(answer_body()))
+    with connect().open_stream(REQUEST) as stream:
+        assert list(stream) == []
+
+    assert stream.body == answer_body()
+
+
+def test_the_upstreams_name_for_the_call_is_kept(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.script("m", answer("a", headers={"x-request-id": "req-7"}))
+    with connect().open_stream(REQUEST) as stream:
+        assert stream.request_id == "req-7"
+
+
+# connections
+
+
+def test_one_connection_serves_call_after_call(upstream: FakeUpstream, connect: Connect) -> None:
+    client = connect()
+    for _ in range(3):
+        client.complete(REQUEST)
+        texts(client)
+
+    assert {request.connection for request in upstream.requests} == {1}
+
+
+def test_a_connection_is_kept_when_the_end_follows_done_in_a_packet_of_its_own(
+    upstream: FakeUpstream, connect: Connect
+) -> None:
+    upstream.script("m", sse(chunk(content="a"), "data: [DONE]\n\n", {"pause": 0.05}, done=False), repeat=True)
+    client = connect()
+    texts(client)
+    texts(client)
+
+    assert {request.connection for request in upstream.requests} == {1}
+
+
+def test_a_connection_that_stays_open_behind_done_is_not_waited_for(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.script("m", sse(chunk(content="a"), "data: [DONE]\n\n", "", done=False, stall_after=2))
+    started = time.monotonic()
+
+    assert texts(connect()) == ["a"]
+    assert time.monotonic() - started < 5
+    assert upstream.wait_for_outcome() == "client_gone"
+
+
+def test_a_stream_left_in_the_middle_drops_its_connection(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.script("m", sse(chunk(content="a"), chunk(content="b"), stall_after=2))
+    with connect().open_stream(REQUEST) as stream:
+        next(stream.batches())
+
+    assert upstream.wait_for_outcome() == "client_gone"
+
+
+def test_more_streams_than_the_pool_holds_are_served_without_a_warning(
+    upstream: FakeUpstream, connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    upstream.script("m", sse(*(chunk(content=str(n)) for n in range(10)), pause=0.02), repeat=True)
+    client = connect(pool_size=50)
+    results: list[list[str]] = []
+    threads = [threading.Thread(target=lambda: results.append(texts(client))) for _ in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+
+    assert results == [[str(n) for n in range(10)]] * 50
+    assert not [record for record in caplog.records if "pool is full" in record.message]
+
+
+# leaving
+
+
+def test_cancel_from_another_thread_ends_a_silent_stream(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.script("m", sse(chunk(content="a"), stall_after=1))
+    stream = connect().open_stream(REQUEST)
+    seen: list[Any] = []
+    finished = threading.Event()
+
+    def read() -> None:
+        seen.extend(stream)
+        stream.close()
+        finished.set()
+
+    threading.Thread(target=read).start()
+    while not seen and not finished.is_set():
+        time.sleep(0.005)
+    stream.cancel()
+
+    assert finished.wait(5)
+    assert len(seen) == 1
+    assert stream.cancelled
+    assert upstream.wait_for_outcome() == "client_gone"
+
+
+def test_cancel_in_the_middle_of_a_chunk_is_no_error(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.script("m", sse('data: {"choi', stall_after=1))
+    stream = connect().open_stream(REQUEST)
+    threading.Timer(0.05, stream.cancel).start()
+
+    assert list(stream) == []
+    stream.close()
+
+
+def test_cancel_after_the_end_does_not_touch_the_next_call(upstream: FakeUpstream, connect: Connect) -> None:
+    client = connect()
+    with client.open_stream(REQUEST) as stream:
+        list(stream)
+    with client.open_stream(REQUEST) as other:
+        stream.cancel()
+        assert len(list(other)) > 0
+
+    assert other.done
+
+
+def test_close_may_be_repeated(upstream: FakeUpstream, connect: Connect) -> None:
+    with connect().open_stream(REQUEST) as stream:
+        list(stream)
+    stream.close()
+
+    assert stream.done
+
+
+# cuts and silence
+
+CUTS: dict[str, Answer] = {
+    "FIN": sse(chunk(content="a"), chunk(content="b"), cut_after=1),
+    "RST": sse(chunk(content="a"), {"pause": 0.05}, chunk(content="b"), cut_after=2, reset=True),
+    "inside a chunk": sse(chunk(content="a"), 'data: {"choices":[{"del', cut_after=2, done=False),
+    "inside a chunk, open end": sse(chunk(content="a"), 'data: {"choices":[{"del', done=False, framing="close"),
+    "inside a gzip body": sse(chunk(content="a"), chunk(content="b"), cut_after=1, gzip=True),
+}
+
+
+@pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+def test_a_stream_that_breaks_off_is_a_cut_behind_the_chunks_that_came(
+    upstream: FakeUpstream, connect: Connect, cut: Answer
+) -> None:
+    upstream.script("m", cut)
+    seen: list[Any] = []
+
+    def read() -> None:
+        with connect().open_stream(REQUEST) as stream:
+            seen.extend(stream)
+
+    assert failure_of(read).code == codes.UPSTREAM_CUT
+    assert len(seen) == 1
+
+
+def test_an_open_end_without_done_only_ends(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.script("m", sse(chunk(content="a"), done=False, framing="close"))
+    with connect().open_stream(REQUEST) as stream:
+        assert len(list(stream)) == 1
+
+    assert not stream.done
+
+
+def test_a_whole_answer_that_breaks_off_is_a_cut(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.script("m", body(answer_body("x" * 5000), cut_after=0))
+
+    assert failure_of(lambda: connect().complete(REQUEST)).code == codes.UPSTREAM_CUT
+
+
+def test_no_head_in_time_is_a_timeout(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.script("m", answer("x", stall=True), repeat=True)
+    error = failure_of(lambda: connect(first_byte=0.1, attempts=3).open_stream(REQUEST))
+
+    assert (error.code, error.context["phase"]) == (codes.UPSTREAM_TIMEOUT, "head")
+    assert len(upstream.requests) == 1  # the wait was long enough once
+
+
+@pytest.mark.parametrize("how", [{}, {"gzip": True}, {"framing": "close"}], ids=str)
+def test_silence_between_two_reads_is_a_timeout(upstream: FakeUpstream, connect: Connect, how: dict[str, Any]) -> None:
+    upstream.script("m", sse(chunk(content="a"), stall_after=1, **how))
+    error = failure_of(lambda: texts(connect(idle=0.15)))
+
+    assert (error.code, error.context["phase"]) == (codes.UPSTREAM_TIMEOUT, "idle")
+    assert upstream.wait_for_outcome() == "client_gone"
+
+
+def test_a_stream_that_never_ends_is_a_timeout(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.script("m", sse(*[chunk(content="a")] * 1000, pause=0.02))
+    error = failure_of(lambda: texts(connect(idle=5, total=0.3)))
+
+    assert (error.code, error.context["phase"]) == (codes.UPSTREAM_TIMEOUT, "total")
+
+
+def test_a_slow_reader_is_not_a_silent_upstream(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.script("m", sse(chunk(content="a"), {"pause": 0.02}, chunk(content="b")))
+    with connect(idle=0.15).open_stream(REQUEST) as stream:
+        batches = stream.batches()
+        next(batches)
+        time.sleep(0.3)  # longer than `idle`, with nobody waiting for the upstream
+        assert sum(map(len, batches)) == 1
+
+
+def test_a_stream_longer_than_the_time_for_its_head_goes_on(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.script("m", sse(chunk(content="a"), {"pause": 0.3}, chunk(content="b")))
+
+    assert texts(connect(first_byte=0.15)) == ["a", "b"]
+
+
+def test_nobody_listening_is_unreachable(upstream: FakeUpstream, connect: Connect) -> None:
+    client = connect()
+    upstream.close()
+    error = failure_of(lambda: client.complete(REQUEST))
+
+    assert error.code == codes.UPSTREAM_UNREACHABLE
+    assert "acme" in error.message
+
+
+@pytest.mark.parametrize("url", ["not a url", "ftp://up.example/v1", "http://"])
+def test_an_address_that_is_none_is_an_error_of_ours(connect: Connect, url: str) -> None:
+    assert failure_of(lambda: connect(base_url=url).complete(REQUEST)).code == codes.UPSTREAM_ERROR
+
+
+@pytest.mark.parametrize("key", ["swordfish\nx", "swordfish-中"])
+def test_a_key_that_is_no_header_is_an_error_that_does_not_show_it(connect: Connect, key: str) -> None:
+    error = failure_of(lambda: connect(api_keys=(key,)))
+
+    assert error.code == codes.UPSTREAM_ERROR
+    assert "swordfish" not in str(error.to_log_entry())
+
+
+# refusals and repetitions
+
+
+def test_a_refusal_is_an_error_before_any_stream(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.script("m", failure(401, "Incorrect API key provided: sk-upstream-key"))
+    error = failure_of(lambda: connect().open_stream(REQUEST))
+
+    assert error.code == codes.UPSTREAM_AUTHENTICATION
+    assert "sk-upstream-key" not in error.message
+
+
+def test_a_fault_in_a_200_is_an_error(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.script("m", body({"error": {"message": "no", "code": "rate_limit_exceeded"}}))
+
+    assert failure_of(lambda: connect().complete(REQUEST)).code == codes.UPSTREAM_RATE_LIMIT
+
+
+@pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503, 529])
+def test_what_may_pass_is_tried_again(upstream: FakeUpstream, connect: Connect, status: int) -> None:
+    upstream.script("m", failure(status, "later", headers=QUICK), failure(status, "later", headers=QUICK), answer("a"))
+
+    assert "".join(texts(connect(attempts=3))) == "a"
+    assert len(upstream.requests) == 3
+
+
+LASTING = {
+    "400": failure(400, "bad"),
+    "401": failure(401, "bad"),
+    "404": failure(404, "model m not found"),
+    "quota": failure(429, "no money", code="insufficient_quota", headers=QUICK),
+    "context as a 500": failure(500, "the prompt is too long: maximum context length is 5"),
+}
+
+
+@pytest.mark.parametrize("lasting", LASTING.values(), ids=LASTING)
+def test_what_will_not_pass_is_not_tried_again(upstream: FakeUpstream, connect: Connect, lasting: Answer) -> None:
+    upstream.script("m", lasting, repeat=True)
+    failure_of(lambda: connect(attempts=3).complete(REQUEST))
+
+    assert len(upstream.requests) == 1
+
+
+def test_a_connection_closed_without_a_head_is_tried_again(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.script("m", answer(drop=True), answer("a"))
+
+    assert "".join(texts(connect(attempts=2))) == "a"
+
+
+def test_the_last_refusal_is_the_one_that_is_told(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.script("m", failure(500, "first", headers=QUICK), failure(503, "second", headers=QUICK))
+    error = failure_of(lambda: connect(attempts=2).complete(REQUEST))
+
+    assert error.code == codes.UPSTREAM_OVERLOADED
+    assert "second" in error.message
+
+
+def test_a_wait_beyond_the_budget_is_left_to_the_client(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.script("m", failure(429, "later", headers={"Retry-After": "60"}), repeat=True)
+    error = failure_of(lambda: connect(attempts=3, budget=5).complete(REQUEST))
+
+    assert error.retry_after == 60
+    assert len(upstream.requests) == 1
+
+
+def test_nothing_is_repeated_once_the_answer_has_begun(upstream: FakeUpstream, connect: Connect) -> None:
+    upstream.script("m", sse(chunk(content="a"), cut_after=1), repeat=True)
+    failure_of(lambda: texts(connect(attempts=3)))
+
+    assert len(upstream.requests) == 1
+
+
+# TLS
+
+
+def test_tls_streams_are_read_cancelled_and_timed_like_others(tmp_path: Path) -> None:
+    certificate = certificate_for_localhost(tmp_path)
+    with FakeUpstream(certificate=str(certificate)) as upstream:
+        spec = chat_spec(name="acme", base_url=upstream.url)
+        client = ChatClient(spec, ClientSettings(ca_bundle=str(certificate), idle=0.2, attempts=1))
+        assert "".join(texts(client)) == "Hello from upstream."
+        upstream.script("m", sse(chunk(content="a"), stall_after=1), repeat=True)
+        assert failure_of(lambda: texts(client)).code == codes.UPSTREAM_TIMEOUT
+        stream = client.open_stream(REQUEST)
+        threading.Timer(0.05, stream.cancel).start()
+        assert len(list(stream)) == 1
+        stream.close()
+        client.close()
+
+
+def test_a_certificate_nobody_trusts_is_not_tried_again(tmp_path: Path) -> None:
+    with FakeUpstream(certificate=str(certificate_for_localhost(tmp_path))) as upstream:
+        client = ChatClient(chat_spec(name="acme", base_url=upstream.url), ClientSettings(attempts=3))
+        error = failure_of(lambda: client.complete(REQUEST))
+        client.close()
+
+    assert (error.code, error.context["phase"]) == (codes.UPSTREAM_UNREACHABLE, "tls")
+    assert upstream.connections == 1
