@@ -43,6 +43,7 @@ class ResponsesContext:
     """Made by pipelines/exchange.prepare once everything about the request is decided.
 
     stored        the response is to be saved (store is not false)
+    compacts      the answer is one sealed summary of the conversation
     wants_report  the reply carries its diagnostics in full
     error         what failed the response, for callers that need more than its `error` object
     """
@@ -57,6 +58,7 @@ class ResponsesContext:
     plan: Plan
     chat: ChatRequest
     stored: bool
+    compacts: bool
     wants_report: bool
     created_at: int
     started: float
@@ -107,7 +109,7 @@ class ResponsesContext:
             self.plan.notes,
             new_id=new_item_id,
             now=lambda: int(time.time()),
-            seal=self._seal if sealed else None,
+            seal=self.seal if sealed else None,
             raw=self.gateway.config.reasoning.stream == "raw",
             spent=spent,
         )
@@ -129,5 +131,5 @@ class ResponsesContext:
         """Since the request arrived; moment is a reading of time.monotonic()."""
         return None if moment is None else round((moment - self.started) * 1000, 1)
 
-    def _seal(self, payload: dict[str, Any]) -> str:
+    def seal(self, payload: dict[str, Any]) -> str:
         return self.gateway.sealer.seal(payload, self.caller.owner)

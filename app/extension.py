@@ -10,12 +10,20 @@ from flask import Flask
 from .config.loader import load_config
 from .config.model import Config
 from .gateway import Gateway
+from .http import compact as _compact_routes
 from .http import health as _health_routes
 from .http import models as _model_routes
 from .http import responses as _response_routes
+from .http import stored as _stored_routes
 from .http.blueprint import EXTENSION, api, health
 
-ROUTES = (_response_routes, _model_routes, _health_routes)  # imported for the routes they add to the blueprints
+ROUTES = (
+    _response_routes,
+    _compact_routes,
+    _stored_routes,
+    _model_routes,
+    _health_routes,
+)  # imported for the routes they add to the blueprints
 
 
 class GodeX:

@@ -83,4 +83,3 @@ class Gateway:
             provider.client.close()
         if "store" in self.__dict__:
             self.store.close()
-

@@ -18,6 +18,22 @@ from providers.settings import ClientSettings
 # they are looked for in the environment when there is no configuration.
 BUILT_IN: Final = (
     "deepseek",
+    "zhipu",
+    "minimax",
+    "xiaomi",
+    "moonshot",
+    "qwen",
+    "mistral",
+    "groq",
+    "together",
+    "openrouter",
+    "openai",
+    "azure",
+    "vllm",
+    "sglang",
+    "llamacpp",
+    "ollama",
+    "lmstudio",
     "openai_compatible",
     "demo",
 )

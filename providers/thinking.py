@@ -27,3 +27,19 @@ def thinks(request: ChatRequest) -> bool | None:
     """What the boolean switch says; None when nobody asked."""
     switch: Any = request.get("thinking")
     return switch.get("type") != "disabled" if isinstance(switch, dict) else None
+
+
+def template_switch(request: ChatRequest) -> ChatRequest:
+    """The switch as a variable of the model's chat template (servers of open-weight models)."""
+    switch = thinks(request)
+    if switch is None:
+        return request
+    patched = without_switch(request)
+    variables = request.get("chat_template_kwargs")
+    patched["chat_template_kwargs"] = {**(variables if isinstance(variables, dict) else {}), "enable_thinking": switch}
+    return patched
+
+
+def without_switch(request: ChatRequest) -> ChatRequest:
+    """A copy of the request without the boolean switch."""
+    return {name: value for name, value in request.items() if name != "thinking"}

@@ -164,7 +164,7 @@ class SessionConfig:
     redis: RedisStoreConfig = RedisStoreConfig()
     ttl: float = 30 * DAY
     max_depth: int = 64  # turns of one chain
-    include_incomplete: bool = False  # may a chain go on from an incomplete or failed response
+    include_incomplete: bool = False  # may a chain go on from an incomplete response
     instructions: Instructions = "replay"  # earlier turns' instructions: sent again, or only the present ones
     on_save_error: OnSaveError = "warn"  # warn: a failed save waits in the spool; fail: the request fails too
     spool: SpoolConfig = SpoolConfig()

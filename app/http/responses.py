@@ -19,10 +19,13 @@ from .sse import stream_body
 MEGABYTE = 1024 * 1024
 
 
+def max_body_bytes() -> int:
+    return int(gateway().config.server.max_body_mb * MEGABYTE)
+
+
 @api.post("/responses")
 def create_response() -> Response:
-    config = gateway().config
-    body = load(CREATE_RESPONSE, json_object(request, int(config.server.max_body_mb * MEGABYTE)))
+    body = load(CREATE_RESPONSE, json_object(request, max_body_bytes()))
     context = prepare(
         gateway(),
         body,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bridge.errors import INVALID_PARAMETER, ServerError
 from bridge.plan.diagnostics import Diagnostics
 from bridge.request.build import build_chat_request, plan_request
+from bridge.stream.compaction import asks_for_compaction, summary_items
 
 from ..context import Caller, ResponsesContext
 from ..sessions.chain import flatten_turns, input_items, instruction_items
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from ..gateway import Gateway
 
 Item = dict[str, Any]
+
+ANSWER_FIELDS = frozenset({"tools", "tool_choice", "parallel_tool_calls", "text", "max_output_tokens", "top_logprobs"})
 
 
 def prepare(
@@ -38,9 +41,13 @@ def prepare(
     caps = provider.spec.capabilities_for(target.model)
     items, first_input = conversation(gateway, request, caller)
     notes = Diagnostics(strict=strict or gateway.config.compat.strict)
-    plan = plan_request(request, items, caps, notes)
+    asked, compacts = request, asks_for_compaction(items[first_input:])
+    if compacts:  # the model is asked for a summary, and for nothing that the answer to the client would have needed
+        asked = {name: value for name, value in request.items() if name not in ANSWER_FIELDS}
+        items = summary_items(items)
+    plan = plan_request(asked, [] if compacts else items, caps, notes)
     chat = build_chat_request(
-        request,
+        asked,
         items,
         plan,
         model=target.model,
@@ -62,6 +69,7 @@ def prepare(
         chat=provider.spec.patch_request(chat),
         stored=request.get("store") is not False,
         wants_report=wants_report or gateway.config.diagnostics,
+        compacts=compacts,
         created_at=int(time.time()),
         started=started,
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from bridge.stream.compaction import compact
 from bridge.stream.machine import respond
 from bridge.stream.numbering import Event
 
 from ..context import ResponsesContext
 from . import stages
-from .exchange import call_upstream, read_deltas
+from .exchange import Answer, call_upstream, read_deltas
 
 Stage = Callable[[Iterator[Event], ResponsesContext], Iterator[Event]]
 
@@ -27,8 +28,13 @@ STAGES: tuple[Stage, ...] = (
 
 def answer_stream(context: ResponsesContext) -> Iterator[Event]:
     """The events of a response. Returns once the upstream has accepted the request; raises what it refused with."""
-    answer = call_upstream(context)
-    return run(respond(read_deltas(answer, context), context.turn), context)
+    return run(events_of(call_upstream(context), context), context)
+
+
+def events_of(answer: Answer, context: ResponsesContext) -> Iterator[Event]:
+    """What the bridge makes of one upstream answer."""
+    deltas = read_deltas(answer, context)
+    return compact(deltas, context.turn, context.seal) if context.compacts else respond(deltas, context.turn)
 
 
 def run(events: Iterator[Event], context: ResponsesContext) -> Iterator[Event]:

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from bridge.response.contract import check_answer
-from bridge.stream.machine import respond
 from bridge.stream.numbering import Event
 
 from ..context import ResponsesContext
-from .exchange import Answer, call_upstream, read_deltas
-from .stream import run
+from .exchange import Answer, call_upstream
+from .stream import events_of, run
 
 
 def answer_sync(context: ResponsesContext) -> dict[str, Any]:
@@ -32,7 +31,7 @@ def answer_sync(context: ResponsesContext) -> dict[str, Any]:
 def _with_repair(answer: Answer, context: ResponsesContext) -> Iterator[Event]:
     """The events of the first answer that keeps its output contract, or of the last one that may be asked for."""
     for _ in range(context.gateway.config.output.repair):
-        events = list(respond(read_deltas(answer, context), context.turn))
+        events = list(events_of(answer, context))
         error = None
         if events[-1]["type"] == "response.completed":
             error = check_answer(context.turn.output, context.plan.output, context.plan.tools.must_call)
@@ -41,4 +40,4 @@ def _with_repair(answer: Answer, context: ResponsesContext) -> Iterator[Event]:
             return
         context.ask_again(error)
         answer = call_upstream(context)
-    yield from respond(read_deltas(answer, context), context.turn)
+    yield from events_of(answer, context)

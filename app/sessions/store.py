@@ -87,7 +87,7 @@ class SessionStore(Protocol):
         """Let go of connections; `timeout` in seconds."""
 
     def get(self, response_id: str, owner: str) -> StoredResponseSession | None:
-        return self.get_many((response_id,), owner).get(response_id)
+        return self.get_many((response_id,), owner).get(response_id) if is_storable(response_id) else None
 
     def resolve_chain(
         self,

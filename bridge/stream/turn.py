@@ -156,6 +156,16 @@ class Turn:
             return []
         return self._give(call.number, None)
 
+    def give(self, prefix: str, fields: Item) -> list[Event]:
+        """An item that the gateway made, whole at once."""
+        item = {"id": self._new_id(prefix), **fields}
+        self.output.append(item)
+        place = self._numbers.next_output_index()
+        return [
+            self._numbers.event("response.output_item.added", output_index=place, item=item),
+            self._numbers.event("response.output_item.done", output_index=place, item=item),
+        ]
+
     # Order of items
 
     def _give(self, key: str | int, delta: Any) -> list[Event]:

@@ -227,6 +227,7 @@ def test_incomplete_turns_are_continued_on_demand_and_failed_ones_never(store: S
     "asked", ["", "resp_unknown", "\ud800", "a\nb", "x" * 1_000_000, "{a}", "*", "resp_{0}", "' OR 1=1 --", "é"]
 )
 def test_whatever_a_client_asks_for_is_found_or_not_found(store: SessionStore, asked: str) -> None:
+    assert store.get(asked, OWNER) is None
     error = refused(CHAIN_NOT_FOUND, lambda: store.resolve_chain(asked, owner=OWNER))
     assert len(error.message) < 200
     error.message.encode()
