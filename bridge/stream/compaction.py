@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from bridge.stream.deltas import Delta, EndDelta, FinishDelta, TextDelta, UsageDelta
@@ -10,7 +10,7 @@ from bridge.stream.machine import count, hold, note_end
 from bridge.stream.numbering import Event
 from bridge.stream.turn import Turn
 
-Item = Mapping[str, Any]
+Item = dict[str, Any]
 
 TRIGGER = "compaction_trigger"
 REQUEST = (
