@@ -46,6 +46,7 @@ class ResponsesContext:
     compacts      the answer is one sealed summary of the conversation
     wants_report  the reply carries its diagnostics in full
     error         what failed the response, for callers that need more than its `error` object
+    interrupted   why the gateway itself ends the response before the upstream does
     """
 
     gateway: Gateway
@@ -64,6 +65,7 @@ class ResponsesContext:
     started: float
     turn: Turn = field(init=False)
     error: BaseException | None = None
+    interrupted: GodeXError | None = None
     first_event: float | None = None
     cancel: Callable[[], None] = field(default=lambda: None)
 
@@ -113,6 +115,11 @@ class ResponsesContext:
             raw=self.gateway.config.reasoning.stream == "raw",
             spent=spent,
         )
+
+    def interrupt(self, error: GodeXError) -> None:
+        """End a running answer as failed. Returns at once; from any thread or greenlet."""
+        self.interrupted = error
+        self.cancel()
 
     def save(self, response: dict[str, Any]) -> None:
         """Store the response. Raises SessionError where the store cannot take it."""

@@ -15,6 +15,7 @@ from .http import health as _health_routes
 from .http import models as _model_routes
 from .http import responses as _response_routes
 from .http import stored as _stored_routes
+from .http import websocket as _websocket_routes
 from .http.blueprint import EXTENSION, api, health
 
 ROUTES = (
@@ -23,6 +24,7 @@ ROUTES = (
     _stored_routes,
     _model_routes,
     _health_routes,
+    _websocket_routes,
 )  # imported for the routes they add to the blueprints
 
 

@@ -76,10 +76,10 @@ class Gateway:
             name: section.spec for name, section in self.config.providers.items() if name not in self.config.unsupported
         }
 
-    def close(self) -> None:
-        """Let go of connections and flush what is still to be written."""
+    def close(self, timeout: float = 5.0) -> None:
+        """Let go of connections and write what still waits, which may take `timeout` seconds."""
         self.trace.close()
         for provider in self._providers.values():
             provider.client.close()
         if "store" in self.__dict__:
-            self.store.close()
+            self.store.close(timeout)

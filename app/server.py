@@ -17,14 +17,14 @@ from gunicorn.arbiter import Arbiter
 from bridge.errors import GodeXError
 
 from .config.model import Config, is_loopback
+from .worker import Worker
 
 LOG = logging.getLogger("gunicorn.error")  # the one that works in the master
 
 # Seconds for which a worker's event loop may stand still before it is killed; streams may be as long as they like.
 BLOCKED_LOOP_TIMEOUT = 60
-# Seconds an idle connection is kept. A worker that stops waits for its idle connections as well, so this is also what
-# TERM and HUP may take without any stream. A proxy must let go of its own sooner (nginx: keepalive_timeout 4s).
-KEEPALIVE = 5
+# Seconds for which a connection may be idle, and for which a client may take to send the head of a request.
+KEEPALIVE = 75
 
 
 def gunicorn_settings(config: Config) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def gunicorn_settings(config: Config) -> dict[str, Any]:
     return {
         "bind": bind_address(server.host, server.port),
         "workers": server.workers,
-        "worker_class": "gevent",
+        "worker_class": Worker,
         "worker_connections": server.connections,
         "timeout": BLOCKED_LOOP_TIMEOUT,
         "graceful_timeout": math.ceil(server.graceful_timeout),

@@ -45,8 +45,8 @@ _CLIENT_CODES: Final[dict[str, str]] = {
     codes.UPSTREAM_CONTENT_FILTER: "content_filter",
 }
 _OPENINGS: Final[dict[str, str]] = {
-    codes.UPSTREAM_AUTHENTICATION: "{provider} refused the gateway's API key; check the credentials of this provider",
-    codes.UPSTREAM_PERMISSION: "{provider} does not allow this with the gateway's API key",
+    codes.UPSTREAM_AUTHENTICATION: "{provider} refused the API key; check the credentials of this provider",
+    codes.UPSTREAM_PERMISSION: "{provider} does not allow this with its API key",
     codes.UPSTREAM_QUOTA: "the balance or quota at {provider} is used up",
     codes.UPSTREAM_RATE_LIMIT: "{provider} limits the rate of requests",
     codes.UPSTREAM_OVERLOADED: "{provider} is overloaded",

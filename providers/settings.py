@@ -44,7 +44,10 @@ class ClientSettings:
 
 
 def endpoint_url(spec: ProviderSpec, settings: ClientSettings) -> str:
-    """The URL of the calls. A bare host gets the spec's own prefix, or /v1, which compatible servers share."""
+    """The URL of the calls. A bare host gets the spec's own prefix, or /v1, which compatible servers share.
+
+    Raises ValueError for what is no URL at all.
+    """
     base = urlsplit((settings.base_url or spec.base_url).strip())
     call_path, _, call_query = (spec.path if settings.path is None else settings.path).partition("?")
     prefix = base.path.rstrip("/")

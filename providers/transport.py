@@ -9,7 +9,7 @@ from typing import Any, Final, Self
 
 import requests
 from requests.adapters import HTTPAdapter
-from requests.exceptions import InvalidHeader
+from requests.exceptions import InvalidHeader, InvalidURL
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, stop_before_delay
 from tenacity.wait import wait_exponential_jitter
 
@@ -153,7 +153,11 @@ class ChatClient:
         with upstream_errors(self.name):
             if not all(value.isascii() for value in headers.values()):
                 raise InvalidHeader("header values are ASCII")
-            return requests.Request("POST", endpoint_url(self._spec, self._settings), headers=headers).prepare()
+            try:
+                url = endpoint_url(self._spec, self._settings)
+            except ValueError as error:
+                raise InvalidURL(str(error)) from error
+            return requests.Request("POST", url, headers=headers).prepare()
 
     def _open(self, request: ChatRequest, headers: Mapping[str, str] | None) -> tuple[UpstreamBody, Mapping[str, str]]:
         opened: tuple[UpstreamBody, Mapping[str, str]] = self._retrying(self._send, dump_json(request), headers or {})

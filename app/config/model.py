@@ -31,6 +31,7 @@ class ServerConfig:
     port: int = 5678
     workers: int = 2
     connections: int = 1000  # open at once in one worker, streams and idle ones together
+    websockets: bool = True  # GET /v1/responses with an upgrade; off = 426
     heartbeat: float = 10.0  # a comment on silent streams; also how soon a lost client is noticed
     max_body_mb: float = 64.0  # after decompression
     graceful_timeout: float = 120.0  # how long running streams may go on after TERM or HUP

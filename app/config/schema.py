@@ -63,6 +63,7 @@ class ServerSection(Section):
     port = Whole(0, 65535)
     workers = Whole(1, 1024)
     connections = Whole(1, 100_000)
+    websockets = Switch()
     heartbeat = Duration()
     max_body_mb = Positive()
     graceful_timeout = Duration()

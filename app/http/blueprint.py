@@ -9,6 +9,7 @@ from flask import Blueprint, Response, current_app, g, request
 from bridge.errors import GodeXError
 
 from ..context import Caller
+from ..drain import process_drain
 from ..gateway import Gateway
 from ..ids import new_request_id
 from .auth import authenticate
@@ -39,6 +40,31 @@ def request_id() -> str:
         g.godex_request_id = given if _REQUEST_ID.fullmatch(given) else new_request_id()
     known: str = g.godex_request_id
     return known
+
+
+@api.before_request
+def enter_request() -> None:
+    """Known to the process from here on, so that it ends properly when its worker has to stop."""
+    g.godex_in_progress = process_drain.enter(request.environ.get("gunicorn.socket"))
+    g.godex_in_progress.reads_body(request.content_length or 0)
+
+
+@api.after_request
+def leave_when_written(response: Response) -> Response:
+    """The request is over when its answer is written, not when it is made."""
+    running = g.pop("godex_in_progress", None)
+    if running is not None:
+        if not response.is_streamed:
+            running.writes(response.content_length or 0)
+        response.call_on_close(lambda: process_drain.leave(running))
+    return response
+
+
+@api.teardown_request
+def leave_without_answer(error: BaseException | None) -> None:
+    running = g.pop("godex_in_progress", None)
+    if running is not None:
+        process_drain.leave(running)
 
 
 @api.before_request

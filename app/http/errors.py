@@ -24,12 +24,14 @@ STATUS: dict[str, tuple[int, str, str | None]] = {
     codes.MISSING_MODEL: (400, INVALID, "missing_required_parameter"),
     codes.INVALID_PARAMETER: (400, INVALID, "invalid_value"),
     codes.BODY_TOO_LARGE: (413, INVALID, "request_too_large"),
+    codes.REQUEST_TIMEOUT: (408, INVALID, "request_timeout"),
     codes.UNSUPPORTED_ENCODING: (415, INVALID, "unsupported_content_encoding"),
     codes.INVALID_API_KEY: (401, "authentication_error", "invalid_api_key"),
     codes.RATE_LIMITED: (429, "rate_limit_error", "rate_limit_exceeded"),
     codes.ROUTE_NOT_FOUND: (404, INVALID, "unknown_url"),
     codes.METHOD_NOT_ALLOWED: (405, INVALID, "method_not_allowed"),
     codes.UPGRADE_REQUIRED: (426, INVALID, "upgrade_required"),
+    codes.CONNECTION_LIMIT: (400, INVALID, "websocket_connection_limit_reached"),
     codes.RESPONSE_NOT_FOUND: (404, INVALID, "not_found"),
     codes.MODEL_NOT_FOUND: (404, INVALID, "model_not_found"),
     codes.PROVIDER_NOT_REGISTERED: (400, INVALID, None),
@@ -97,7 +99,10 @@ def error_response(error: GodeXError) -> Response:
 
 
 def unexpected_response(error: Exception) -> Response:
+    return error_response(internal_error(error))
+
+
+def internal_error(error: Exception) -> GodeXError:
     """A bug: logged whole, shown as nothing."""
     log.error("unexpected error", exc_info=error)
-    failure = GodeXError(codes.INTERNAL, "The gateway met an unexpected error; its log has the details.")
-    return error_response(failure)
+    return GodeXError(codes.INTERNAL, "The gateway met an unexpected error; its log has the details.")

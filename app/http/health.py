@@ -6,6 +6,7 @@ from flask import Response
 
 from bridge.errors import SessionError
 
+from ..drain import process_drain
 from .blueprint import gateway, health
 from .replies import json_reply
 
@@ -31,6 +32,8 @@ def live() -> Response:
 @health.get("/health/ready")
 def ready() -> Response:
     problems = {}
+    if process_drain.draining:
+        problems["process"] = "is stopping"
     try:
         gateway().store.ping()
     except SessionError as error:

@@ -12,6 +12,7 @@ from bridge.stream.think_tags import without_think_tags
 from providers.client import Stream
 
 from ..context import ClientGone, ResponsesContext
+from ..drain import current
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +24,15 @@ class Answer:
 
 
 def call_upstream(context: ResponsesContext) -> Answer:
-    """Blocks until the upstream has accepted the request. Raises ProviderError."""
+    """Blocks until the upstream has accepted the request. Raises ProviderError, and ServerError when interrupted."""
+    current().calls_upstream()
     context.gateway.trace.request(context)
     client = context.provider.client
     headers = _own_key(context) if context.passthrough else {}
     if context.chat["stream"]:
         stream = client.open_stream(context.chat, headers)
         context.cancel = stream.cancel
+        current().streams(context.interrupt)
         return Answer(stream=stream)
     return Answer(body=client.complete(context.chat, headers))
 
@@ -64,8 +67,8 @@ def _raw_deltas(answer: Answer, context: ResponsesContext) -> Iterator[Delta]:
         for chunk in stream:
             trace.chunk(context, chunk)
             yield from read(chunk)
-        if stream.cancelled:
-            raise ClientGone
+        if stream.cancelled and not stream.done:
+            raise context.interrupted or ClientGone
         if stream.body is not None:  # one body in answer to a request for a stream
             yield from spec.read_response(stream.body)
         elif stream.done:

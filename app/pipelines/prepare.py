@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bridge.errors import INVALID_PARAMETER, ServerError
@@ -13,6 +14,7 @@ from bridge.stream.compaction import asks_for_compaction, summary_items
 from ..context import Caller, ResponsesContext
 from ..sessions.chain import flatten_turns, input_items, instruction_items
 from ..sessions.ids import new_response_id
+from ..sessions.session import StoredResponseSession
 
 if TYPE_CHECKING:
     from ..gateway import Gateway
@@ -30,8 +32,10 @@ def prepare(
     request_id: str,
     strict: bool = False,
     wants_report: bool = False,
+    known: Mapping[str, StoredResponseSession] | None = None,
 ) -> ResponsesContext:
-    """request: a validated body. strict: what would be degraded is refused.
+    """request: a validated body. strict: what would be degraded is refused. known: responses that the caller's
+    connection remembers, stored or not.
 
     Raises ServerError, BridgeError or SessionError for a request that cannot be answered; the upstream was not asked.
     """
@@ -39,7 +43,7 @@ def prepare(
     target = gateway.resolver.resolve(request["model"])
     provider = gateway.provider(target.provider)
     caps = provider.spec.capabilities_for(target.model)
-    items, first_input = conversation(gateway, request, caller)
+    items, first_input = conversation(gateway, request, caller, known)
     notes = Diagnostics(strict=strict or gateway.config.compat.strict)
     asked, compacts = request, asks_for_compaction(items[first_input:])
     if compacts:  # the model is asked for a summary, and for nothing that the answer to the client would have needed
@@ -75,7 +79,12 @@ def prepare(
     )
 
 
-def conversation(gateway: Gateway, request: dict[str, Any], caller: Caller) -> tuple[list[Item], int]:
+def conversation(
+    gateway: Gateway,
+    request: dict[str, Any],
+    caller: Caller,
+    known: Mapping[str, StoredResponseSession] | None = None,
+) -> tuple[list[Item], int]:
     """(items, index of the first one that is this request's own input): history, instructions, input."""
     rule = gateway.config.session.instructions
     previous = request.get("previous_response_id")
@@ -90,6 +99,7 @@ def conversation(gateway: Gateway, request: dict[str, Any], caller: Caller) -> t
             owner=caller.owner,
             max_depth=gateway.config.session.max_depth,
             include_incomplete=gateway.config.session.include_incomplete,
+            known=known,
         )
         history = flatten_turns(chain.turns, rule)
         items, instructions = history.items, history.instructions

@@ -96,13 +96,17 @@ class SessionStore(Protocol):
         owner: str,
         max_depth: int = DEFAULT_MAX_DEPTH,
         include_incomplete: bool = False,
+        known: Mapping[str, StoredResponseSession] | None = None,
     ) -> ResponseSessionSnapshot:
-        """The chain that ends in this response. Raises what `resolve_response_session_chain` raises."""
-        seen: dict[str, StoredResponseSession] = {}
+        """The chain that ends in this response; `known` turns are not looked up.
+
+        Raises what `resolve_response_session_chain` raises.
+        """
+        seen: dict[str, StoredResponseSession] = dict(known or {})
 
         def get(response_id: str) -> StoredResponseSession | None:
             if response_id not in seen and is_storable(response_id):
-                seen.update(self.ancestry(response_id, owner, max(1, max_depth - len(seen))))
+                seen.update(self.ancestry(response_id, owner, max(1, max_depth)))
             return seen.get(response_id)
 
         return resolve_response_session_chain(previous_response_id, get, max_depth, include_incomplete)

@@ -17,6 +17,7 @@ from gunicorn.config import Config as GunicornConfig
 from app.config.loader import demo_config, load_config
 from app.config.model import AuthConfig, Config, LoggingConfig, ServerConfig
 from app.server import bind_address, gunicorn_settings
+from app.worker import Worker
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,7 +36,7 @@ def test_gunicorn_takes_the_settings_of_the_configuration() -> None:
     cfg = applied(gunicorn_settings(Config(server=server, logging=LoggingConfig(level="warning"))))
     assert cfg.address == [("::1", 80)]
     assert (cfg.workers, cfg.worker_connections, cfg.graceful_timeout, cfg.loglevel) == (3, 7, 2, "warning")
-    assert cfg.worker_class_str == "gevent"
+    assert cfg.worker_class is Worker
     assert cfg.forwarded_allow_ips == ["10.0.0.0/8", "127.0.0.1"]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import responses
 
 from bridge import errors as codes
 from bridge.errors import ProviderError
@@ -374,7 +376,9 @@ def test_nobody_listening_is_unreachable(upstream: FakeUpstream, connect: Connec
     assert "acme" in error.message
 
 
-@pytest.mark.parametrize("url", ["not a url", "ftp://up.example/v1", "http://"])
+@pytest.mark.parametrize(
+    "url", ["not a url", "ftp://up.example/v1", "http://", "http://[::1", "http://up.example:port"]
+)
 def test_an_address_that_is_none_is_an_error_of_ours(connect: Connect, url: str) -> None:
     assert failure_of(lambda: connect(base_url=url).complete(REQUEST)).code == codes.UPSTREAM_ERROR
 
@@ -410,6 +414,24 @@ def test_what_may_pass_is_tried_again(upstream: FakeUpstream, connect: Connect, 
 
     assert "".join(texts(connect(attempts=3))) == "a"
     assert len(upstream.requests) == 3
+
+
+def test_calls_that_are_tried_again_do_not_disturb_each_other(upstream: FakeUpstream, connect: Connect) -> None:
+    for name in map(str, range(20)):
+        upstream.script(name, failure(503, "later", headers=QUICK), body(answer_body(name)))
+    client = connect(attempts=2, pool_size=20)
+    found: dict[str, Any] = {}
+
+    def ask(name: str) -> None:
+        found[name] = client.complete({**REQUEST, "model": name})
+
+    threads = [threading.Thread(target=ask, args=(str(number),)) for number in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+
+    assert found == {str(number): answer_body(str(number)) for number in range(20)}
 
 
 LASTING = {
@@ -456,6 +478,22 @@ def test_nothing_is_repeated_once_the_answer_has_begun(upstream: FakeUpstream, c
     failure_of(lambda: texts(connect(attempts=3)))
 
     assert len(upstream.requests) == 1
+
+
+# a mocked adapter
+
+
+@responses.activate
+def test_the_usual_mock_of_requests_serves_both_calls() -> None:
+    url = "https://up.example/v1/chat/completions"
+    responses.post(url, json=answer_body("Hi"))
+    responses.post(url, body=f"data: {json.dumps(chunk(content='Hi'))}\n\ndata: [DONE]\n\n")
+    client = ChatClient(chat_spec(name="acme", base_url="https://up.example/v1"), ClientSettings(api_keys=("k",)))
+
+    assert client.complete(REQUEST) == answer_body("Hi")
+    assert texts(client) == ["Hi"]
+    assert responses.calls[0].request.headers["Authorization"] == "Bearer k"
+    client.close()
 
 
 # TLS

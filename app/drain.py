@@ -1,0 +1,149 @@
+"""The requests in progress in this process, and how they end when the process has to stop.
+
+A worker that stops (worker.py) lets them run on for as long as `server.graceful_timeout` allows. Then each one is
+interrupted: a stream ends with `response.failed` and [DONE], any other request with 503 and Retry-After. The same table
+tells the worker which clients do not send or read what they should.
+
+One table for the process, whichever applications it holds: they stop together.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+import time
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, Final
+
+from bridge.errors import DRAINING, REQUEST_TIMEOUT, GodeXError, ServerError
+
+NEVER: Final = math.inf
+RETRY_AFTER: Final = 1  # seconds: another worker or replica listens already
+# A request must be here within HEAD_START seconds and those that its body takes at SLOWEST bytes a second.
+HEAD_START: Final = 30.0
+SLOWEST: Final = 64 * 1024
+WRITE_PATIENCE: Final = 60.0  # seconds for which a client may leave unread what is sent to it
+
+
+class InProgress:
+    """One request, from its head to the last byte of its answer.
+
+    stop   ends its answer with an error; None while there is no answer that could be ended
+    due    reading of time.monotonic() by which its body must be here, or what is being written taken; else NEVER
+    """
+
+    __slots__ = ("_greenlet", "_socket", "_written", "due", "stop")
+
+    def __init__(self, socket: Any = None, greenlet: Any = None) -> None:
+        """socket: the client's; greenlet: the one that serves the request. None where they are not ours to touch."""
+        self.stop: Callable[[GodeXError], None] | None = None
+        self.due = NEVER
+        self._socket = socket
+        self._greenlet = greenlet
+        self._written = False
+
+    def reads_body(self, length: int) -> None:
+        """length: bytes."""
+        self.due = time.monotonic() + HEAD_START + length / SLOWEST
+
+    def calls_upstream(self) -> None:
+        """The request is here; until the upstream answers, an interruption is an error where the call waits."""
+        self.stop = None
+        self.due = NEVER
+
+    def streams(self, stop: Callable[[GodeXError], None]) -> None:
+        """The upstream has begun to answer, and `stop` ends that."""
+        self.stop = stop
+
+    def writes(self, length: int = 0) -> None:
+        """So many bytes (0 = unknown) are handed to the client: from now on it is too late for an error."""
+        self._written = True
+        self.due = time.monotonic() + WRITE_PATIENCE + length / SLOWEST
+
+    def interrupt(self, error: GodeXError) -> None:
+        """Returns at once; without gevent a request that waits for its upstream's first word cannot be interrupted."""
+        if self.stop is not None:
+            self.stop(error)
+        elif self._greenlet is not None and not self._written:
+            sys.modules["gevent"].get_hub().loop.run_callback(self._raise, error)
+
+    def late(self) -> None:
+        """`due` has passed: the client sends its body too slowly, or does not read its answer."""
+        self.due = NEVER
+        if self._written or self.stop is not None:
+            self.cut()
+        else:
+            self.interrupt(ServerError(REQUEST_TIMEOUT, "the request did not arrive in time"))
+
+    def cut(self) -> None:
+        """Take the connection down: whoever reads from it or writes to it notices."""
+        if self._socket is not None:
+            with contextlib.suppress(OSError):  # the client was faster
+                self._socket.shutdown(2)
+
+    def _raise(self, error: GodeXError) -> None:
+        """In the hub. By now the upstream may have answered."""
+        if self.stop is None and not self._written and not self._greenlet.dead:
+            self._greenlet.throw(error)
+
+
+class Drain:
+    """draining   the process is to stop; no new connection comes in
+    over       the time is up: what still comes in is refused
+    """
+
+    def __init__(self) -> None:
+        self.draining = False
+        self.over = False
+        self._running: set[InProgress] = set()
+
+    def __len__(self) -> int:
+        return len(self._running)
+
+    def enter(self, socket: Any) -> InProgress:
+        """A request begins, in the greenlet or thread that serves it. Raises ServerError DRAINING."""
+        if self.over:
+            raise draining()
+        request = InProgress(socket, _present_greenlet())
+        self._running.add(request)
+        _CURRENT.set(request)
+        return request
+
+    def leave(self, request: InProgress) -> None:
+        self._running.discard(request)
+
+    def begin(self) -> None:
+        self.draining = True
+
+    def interrupt_all(self) -> None:
+        self.over = True
+        for request in tuple(self._running):
+            request.interrupt(draining())
+
+    def look_after(self, now: float) -> None:
+        """now: reading of time.monotonic()."""
+        for request in tuple(self._running):
+            if request.due < now:
+                request.late()
+
+
+def draining() -> ServerError:
+    return ServerError(DRAINING, "This gateway process is stopping; send the request again.", retry_after=RETRY_AFTER)
+
+
+def current() -> InProgress:
+    """The request that this greenlet or thread serves; outside of one, a request that nobody can interrupt."""
+    return _CURRENT.get(None) or InProgress()
+
+
+def _present_greenlet() -> Any:
+    """None in a plain thread."""
+    gevent = sys.modules.get("gevent")
+    greenlet = gevent.getcurrent() if gevent is not None else None
+    return greenlet if hasattr(greenlet, "kill") else None
+
+
+_CURRENT: ContextVar[InProgress] = ContextVar("godex_request")
+process_drain: Final = Drain()

@@ -1,0 +1,168 @@
+"""WebSocket mode of /v1/responses (contract section 9): one response at a time, further frames queue."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Any
+
+import orjson
+from flask import Response, request
+from simple_websocket import ConnectionClosed, Server
+
+from bridge.errors import CONNECTION_LIMIT, INVALID_JSON, INVALID_PARAMETER, UPGRADE_REQUIRED, GodeXError, ServerError
+from bridge.stream.numbering import Event
+from bridge.stream.turn import Turn
+
+from ..context import Caller, ResponsesContext
+from ..gateway import Gateway
+from ..ids import new_request_id
+from ..pipelines.prepare import prepare
+from ..pipelines.stream import answer_stream, run
+from ..sessions.session import StoredResponseSession, make_session
+from .blueprint import api, caller, gateway
+from .errors import error_body, internal_error
+from .outbox import Outbox, fill
+from .responses import max_body_bytes
+from .schemas import CREATE_RESPONSE, load
+from .sse import PATIENCE
+
+CREATE = "response.create"
+LONGEST_CONNECTION = 60 * 60  # seconds
+REMEMBERED = 64  # responses that one connection keeps, stored or not
+PING_INTERVAL = 25  # seconds; finds peers that vanished
+SSE_FIELDS = ("stream_options", "background")  # without meaning on a socket
+
+Remembered = OrderedDict[str, StoredResponseSession]
+
+
+@api.get("/responses")
+def explain_websocket() -> Response:
+    """A plain GET: nothing to list here. 426 also makes Codex fall back to POST at once."""
+    raise ServerError(UPGRADE_REQUIRED, "GET /v1/responses speaks WebSocket only; send POST, or upgrade")
+
+
+def open_websocket() -> Response:
+    if not gateway().config.server.websockets:
+        raise ServerError(UPGRADE_REQUIRED, "WebSockets are switched off here (server.websockets); send POST")
+    socket = Server(request.environ, ping_interval=PING_INTERVAL, max_message_size=max_body_bytes())
+    try:
+        Connection(socket, gateway(), caller()).serve()
+    except ConnectionClosed:
+        pass
+    finally:
+        if socket.connected:
+            socket.close()
+    return _Hijacked(socket.mode)
+
+
+api.add_url_rule("/responses", view_func=open_websocket, websocket=True)
+
+
+class _Hijacked(Response):
+    """The reply of a request whose socket was taken over: the server must send nothing more."""
+
+    def __init__(self, mode: str) -> None:
+        super().__init__()
+        self._mode = mode
+
+    def __call__(self, environ: Any, start_response: Any) -> Any:
+        if self._mode == "gunicorn":
+            raise StopIteration  # how gunicorn's workers are told that the connection is no longer theirs
+        return super().__call__(environ, start_response) if self._mode == "werkzeug" else []
+
+
+class Connection:
+    """remembered: the latest responses of this socket, also those of `store: false`; gone with the socket."""
+
+    def __init__(self, socket: Server, gateway: Gateway, caller: Caller) -> None:
+        self._socket = socket
+        self._gateway = gateway
+        self._caller = caller
+        self._remembered: Remembered = OrderedDict()
+
+    def serve(self) -> None:
+        """Until the client leaves (ConnectionClosed) or an hour is over."""
+        end = time.monotonic() + LONGEST_CONNECTION
+        while (left := end - time.monotonic()) > 0:
+            frame = self._socket.receive(timeout=left)
+            if frame is not None:
+                self._answer(frame)
+        self._send_error(ServerError(CONNECTION_LIMIT, "a connection lasts 60 minutes at most; open a new one"))
+
+    def _answer(self, frame: str | bytes) -> None:
+        """One frame, answered whole. Errors are frames too: the socket stays open."""
+        body: dict[str, Any] = {}
+        try:
+            body = _create_body(frame)
+            self._stream(body)
+        except GodeXError as error:
+            # What could not be continued once is not offered again (contract section 9).
+            self._remembered.pop(body.get("previous_response_id", ""), None)
+            self._send_error(error)
+        except ConnectionClosed:
+            raise
+        except Exception as error:
+            self._send_error(internal_error(error))
+
+    def _stream(self, body: dict[str, Any]) -> None:
+        generate = body.pop("generate", True)
+        context = prepare(
+            self._gateway,
+            load(CREATE_RESPONSE, body),
+            self._caller,
+            request_id=new_request_id(),
+            known=self._remembered,
+        )
+        events = answer_stream(context) if generate is not False else run(_warm_up(context.turn), context)
+        self._pass_on(events, context)
+        response = context.turn.response
+        self._remembered[response["id"]] = make_session(context.request, response, self._caller.owner)
+        while len(self._remembered) > REMEMBERED:
+            self._remembered.popitem(last=False)
+
+    def _pass_on(self, events: Iterator[Event], context: ResponsesContext) -> None:
+        outbox = Outbox()
+        pump = fill(outbox, events, orjson.dumps)
+        heartbeat, silence = self._gateway.config.server.heartbeat, 0.0
+        try:
+            while (pieces := outbox.take(heartbeat)) is not None:
+                for piece in pieces:
+                    self._socket.send(piece.decode())
+                silence = 0.0 if pieces else silence + heartbeat
+                if not self._socket.connected:
+                    raise ConnectionClosed
+                if silence >= PATIENCE:
+                    silence = 0.0
+                    self._socket.send(orjson.dumps(context.turn.still_in_progress()).decode())
+        finally:
+            outbox.abandon()
+            if pump.is_alive():
+                context.cancel()
+
+    def _send_error(self, error: GodeXError) -> None:
+        status, body, _ = error_body(error)
+        self._socket.send(orjson.dumps({"type": "error", "status": status, **body}).decode())
+
+
+def _create_body(frame: str | bytes) -> dict[str, Any]:
+    """The create body of a `response.create` frame. Raises ServerError INVALID_JSON or INVALID_PARAMETER."""
+    try:
+        body = orjson.loads(frame)
+    except orjson.JSONDecodeError as broken:
+        raise ServerError(INVALID_JSON, f"the frame is not valid JSON: {broken}") from broken
+    if not isinstance(body, dict):
+        raise ServerError(INVALID_JSON, f"a frame must be a JSON object, not {type(body).__name__}")
+    if body.pop("type", None) != CREATE:
+        raise ServerError(INVALID_PARAMETER, f'type must be "{CREATE}"', param="type")
+    for name in SSE_FIELDS:
+        body.pop(name, None)
+    return {**body, "stream": True}
+
+
+def _warm_up(turn: Turn) -> Iterator[Event]:
+    """`generate: false`: the input is taken, the model is not asked. The next frame continues from it."""
+    yield from turn.begin()
+    turn.finish_reason = "stop"
+    yield from turn.end()
