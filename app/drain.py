@@ -9,8 +9,8 @@ One table for the process, whichever applications it holds: they stop together.
 
 from __future__ import annotations
 
-import contextlib
 import math
+import socket
 import sys
 import time
 from collections.abc import Callable
@@ -34,13 +34,13 @@ class InProgress:
     due    reading of time.monotonic() by which its body must be here, or what is being written taken; else NEVER
     """
 
-    __slots__ = ("_greenlet", "_socket", "_written", "due", "stop")
+    __slots__ = ("_client", "_greenlet", "_written", "due", "stop")
 
-    def __init__(self, socket: Any = None, greenlet: Any = None) -> None:
-        """socket: the client's; greenlet: the one that serves the request. None where they are not ours to touch."""
+    def __init__(self, client: Any = None, greenlet: Any = None) -> None:
+        """client: its socket; greenlet: the one that serves the request. None where they are not ours to touch."""
         self.stop: Callable[[GodeXError], None] | None = None
         self.due = NEVER
-        self._socket = socket
+        self._client = client
         self._greenlet = greenlet
         self._written = False
 
@@ -79,9 +79,8 @@ class InProgress:
 
     def cut(self) -> None:
         """Take the connection down: whoever reads from it or writes to it notices."""
-        if self._socket is not None:
-            with contextlib.suppress(OSError):  # the client was faster
-                self._socket.shutdown(2)
+        if self._client is not None:
+            cut_connection(self._client)
 
     def _raise(self, error: GodeXError) -> None:
         """In the hub. By now the upstream may have answered."""
@@ -102,11 +101,14 @@ class Drain:
     def __len__(self) -> int:
         return len(self._running)
 
-    def enter(self, socket: Any) -> InProgress:
-        """A request begins, in the greenlet or thread that serves it. Raises ServerError DRAINING."""
+    def enter(self, client: Any) -> InProgress:
+        """A request begins, in the greenlet or thread that serves it. client: its socket.
+
+        Raises ServerError DRAINING.
+        """
         if self.over:
             raise draining()
-        request = InProgress(socket, _present_greenlet())
+        request = InProgress(client, _present_greenlet())
         self._running.add(request)
         _CURRENT.set(request)
         return request
@@ -127,6 +129,16 @@ class Drain:
         for request in tuple(self._running):
             if request.due < now:
                 request.late()
+
+
+def cut_connection(client: Any) -> None:
+    """client: a socket. Whoever reads from it finds its end."""
+    # Through a twin: a gevent socket would raise an error of its own in the greenlet that waits for it.
+    try:
+        with socket.fromfd(client.fileno(), client.family, client.type) as twin:
+            twin.shutdown(socket.SHUT_RDWR)
+    except (OSError, ValueError):
+        return  # the client was faster
 
 
 def draining() -> ServerError:

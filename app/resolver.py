@@ -16,6 +16,12 @@ class Target:
     def __str__(self) -> str:
         return f"{self.provider}/{self.model}"
 
+    @classmethod
+    def named(cls, name: str) -> Target:
+        """ "provider/model", as aliases and fallbacks write it; a model's name may hold further slashes."""
+        provider, _, model = name.partition("/")
+        return cls(provider, model)
+
 
 class ModelResolver:
     """1. exact alias  2. provider/model, split at the first "/"  3. the alias "*"  4. the default provider"""
@@ -35,7 +41,7 @@ class ModelResolver:
     def resolve(self, model: str) -> Target:
         """Raises ServerError PROVIDER_NOT_REGISTERED or MODEL_NOT_FOUND, param "model"."""
         if model in self._aliases:
-            return self._named(self._aliases[model])
+            return Target.named(self._aliases[model])
         provider, slash, name = model.partition("/")
         if slash and name and provider in self._providers:
             return Target(provider, name)
@@ -46,7 +52,7 @@ class ModelResolver:
                 param="model",
             )
         if "*" in self._aliases:
-            return self._named(self._aliases["*"])
+            return Target.named(self._aliases["*"])
         if self._default:
             return Target(self._default, model)
         raise ServerError(
@@ -54,7 +60,3 @@ class ModelResolver:
             f"no alias and no provider is configured for model {model!r}; GET /v1/models lists what there is",
             param="model",
         )
-
-    def _named(self, target: str) -> Target:
-        provider, _, name = target.partition("/")
-        return Target(provider, name)

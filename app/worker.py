@@ -25,23 +25,23 @@ from gevent.server import StreamServer
 from gunicorn.sock import ssl_context
 from gunicorn.workers.ggevent import GeventWorker
 
-from .drain import process_drain
+from .drain import cut_connection, process_drain
 
 LOOK_EVERY: Final = 1.0  # seconds between two looks at clients that keep the worker waiting
-# An idle connection is left open for some time also when the worker stops: a request may be on its way, and a proxy that
-# lets go of idle connections sooner (nginx: keepalive_timeout 4s) never sends one into a connection that closes.
+# An idle connection is left open for a moment also when the worker stops: a request may be on its way. A proxy that lets
+# go of its idle connections sooner (nginx: keepalive_timeout 4s) never sends one into a connection that closes.
 IDLE_WHEN_STOPPING: Final = 5.0
 TIME_TO_END: Final = 2.0  # for the last words of interrupted requests, and for what still is to be stored
 TIME_TO_CLOSE: Final = 0.5
 
 
 class Connection:
-    """A client's connection. As a context manager it waits for the next request."""
+    """A client's connection. As a context manager: it waits for the next request."""
 
-    __slots__ = ("idle_since", "socket")
+    __slots__ = ("client", "idle_since")
 
-    def __init__(self, socket: Any) -> None:
-        self.socket = socket
+    def __init__(self, client: Any) -> None:
+        self.client = client  # its socket
         self.idle_since: float | None = None  # reading of time.monotonic()
 
     def __enter__(self) -> None:
@@ -50,12 +50,8 @@ class Connection:
     def __exit__(self, *exc: object) -> None:
         self.idle_since = None
 
-    def cut(self) -> None:
-        with contextlib.suppress(OSError):
-            self.socket.shutdown(2)
 
-
-class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no type information
+class Worker(GeventWorker):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._connections: dict[Any, Connection] = {}  # by greenlet
@@ -86,7 +82,7 @@ class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no type inform
         now = time.monotonic()
         for connection in tuple(self._connections.values()):
             if connection.idle_since is not None and now - connection.idle_since > idle:
-                connection.cut()
+                cut_connection(connection.client)
         process_drain.look_after(now)
 
     # Life
@@ -140,7 +136,7 @@ class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no type inform
     def _cut_off(self, pools: list[Pool]) -> None:
         self.log.warning("Connections that had to be cut off: %d", sum(map(len, pools)))
         for connection in tuple(self._connections.values()):
-            connection.cut()
+            cut_connection(connection.client)
         for pool in pools:
             pool.kill(block=False)
         gevent.sleep(0)
@@ -156,3 +152,4 @@ def _accept_what_waits(server: StreamServer) -> None:
     with contextlib.suppress(OSError):
         while not server.full() and (accepted := server.do_read()) is not None:
             server.do_handle(*accepted)
+            gevent.sleep(0)  # its handler asks the listening socket for its name

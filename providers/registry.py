@@ -13,6 +13,7 @@ from typing import Final
 from bridge.spec import ProviderSpec
 from providers.client import Client
 from providers.settings import ClientSettings
+from providers.shared import SharedState
 
 # Each name is a package beside this module whose spec.py holds the value, under the name in capitals. In this order
 # they are looked for in the environment when there is no configuration.
@@ -55,8 +56,9 @@ def builtin_specs() -> dict[str, ProviderSpec]:
     return {name: getattr(import_module(f"providers.{name}.spec"), name.upper()) for name in BUILT_IN}
 
 
-def connect(name: str, spec: ProviderSpec, settings: ClientSettings) -> Provider:
-    """A provider under its own name. `spec` is a built-in one, what the configuration changes laid over it.
+def connect(name: str, spec: ProviderSpec, settings: ClientSettings, shared: SharedState | None = None) -> Provider:
+    """A provider under its own name. `spec` is a built-in one, what the configuration changes laid over it. shared:
+    where workers tell each other about exhausted keys and upstreams that are down.
 
     Opens no connection. Raises ProviderError (UPSTREAM_ERROR) for an address or a key that no request can be made of.
     """
@@ -65,5 +67,5 @@ def connect(name: str, spec: ProviderSpec, settings: ClientSettings) -> Provider
     else:
         from providers.transport import ChatClient  # not at the top, see above
 
-        client = ChatClient(spec, settings, name)
+        client = ChatClient(spec, settings, name, shared)
     return Provider(name, spec, client)

@@ -18,10 +18,13 @@ from bridge.errors import ProviderError
 from bridge.protocol.chat import ChatChunk, ChatRequest, ChatResponse
 from bridge.spec import ProviderSpec
 from providers.body import UpstreamBody
+from providers.breaker import DOWN, Breaker
 from providers.chunks import ChunkReader, joined, read_body
 from providers.faults import status_error
 from providers.json_text import dump_json
+from providers.keys import KeyPool
 from providers.settings import ClientSettings, endpoint_url
+from providers.shared import SharedState
 from providers.upstream_errors import upstream_errors
 from providers.watchdog import process_watchdog
 
@@ -93,19 +96,23 @@ class ChatStream:
 class ChatClient:
     """Speaks Chat Completions to one upstream. Safe to use from many threads or greenlets."""
 
-    def __init__(self, spec: ProviderSpec, settings: ClientSettings, name: str = "") -> None:
-        """name: what messages call this upstream; the spec's name when empty.
+    def __init__(
+        self, spec: ProviderSpec, settings: ClientSettings, name: str = "", shared: SharedState | None = None
+    ) -> None:
+        """name: what messages call this upstream; the spec's name when empty. shared: for keys and breaker.
 
         Raises ProviderError (UPSTREAM_ERROR) for an address or a key that no request can be made of.
         """
         self.name = name or spec.name
         self._spec = spec
         self._settings = settings
-        self._keys = tuple(key.strip() for key in settings.api_keys)
+        self._secret_keys = tuple(key.strip() for key in settings.api_keys)
+        self.keys = KeyPool(self.name, self._secret_keys, shared)
+        self.breaker = Breaker(self.name, shared)
         self._session = _session(settings)
         self._proxies = {"http": settings.proxy, "https": settings.proxy} if settings.proxy else None
         # Prepared once per key: preparing costs more than the rest of a call (70 µs against 5 for a copy).
-        self._prepared = itertools.cycle([self._prepare(key) for key in self._keys] or [self._prepare(None)])
+        self._prepared = {key: self._prepare(key) for key in (*self._secret_keys, None)}
         self._retrying = Retrying(
             stop=stop_after_attempt(settings.attempts) | stop_before_delay(settings.budget),
             wait=_wait,
@@ -160,12 +167,34 @@ class ChatClient:
             return requests.Request("POST", url, headers=headers).prepare()
 
     def _open(self, request: ChatRequest, headers: Mapping[str, str] | None) -> tuple[UpstreamBody, Mapping[str, str]]:
-        opened: tuple[UpstreamBody, Mapping[str, str]] = self._retrying(self._send, dump_json(request), headers or {})
+        opened: tuple[UpstreamBody, Mapping[str, str]] = self._retrying(
+            self._attempt, dump_json(request), headers or {}
+        )
         return opened
 
-    def _send(self, payload: bytes, headers: Mapping[str, str]) -> tuple[UpstreamBody, Mapping[str, str]]:
+    def _attempt(self, payload: bytes, headers: Mapping[str, str]) -> tuple[UpstreamBody, Mapping[str, str]]:
+        """One call, with every key that the upstream does not refuse. Ends: each refusal lets a key rest."""
+        while True:
+            self.breaker.admit()
+            key = self.keys.take()
+            try:
+                opened = self._send(key, payload, headers)
+            except ProviderError as error:
+                self.breaker.failed() if error.code in DOWN else self.breaker.succeeded()
+                if not self.keys.refuse(key, error):
+                    raise
+            except BaseException:
+                self.breaker.abandoned()
+                raise
+            else:
+                self.breaker.succeeded()
+                return opened
+
+    def _send(
+        self, key: str | None, payload: bytes, headers: Mapping[str, str]
+    ) -> tuple[UpstreamBody, Mapping[str, str]]:
         settings = self._settings
-        prepared = next(self._prepared).copy()
+        prepared = self._prepared[key].copy()
         prepared.body = payload
         prepared.headers["Content-Length"] = str(len(payload))
         prepared.headers.update(headers)
@@ -209,7 +238,7 @@ class ChatClient:
     def _secrets(self, headers: Mapping[str, str] | None) -> tuple[str, ...]:
         """Every key that this call may have carried, so that no message repeats one."""
         sent = (value.rpartition(" ")[2] for value in (headers or {}).values())
-        return (*self._keys, *self._settings.headers.values(), *sent)
+        return (*self._secret_keys, *self._settings.headers.values(), *sent)
 
 
 def is_transient(error: BaseException) -> bool:
@@ -217,6 +246,8 @@ def is_transient(error: BaseException) -> bool:
     if not isinstance(error, ProviderError):
         return False
     status, phase = error.context.get("status"), error.context.get("phase")
+    if phase == "breaker":
+        return False  # asking again is what the breaker is there to prevent; another provider may be asked
     if error.code == codes.UPSTREAM_TIMEOUT:
         return phase == "connect" or status is not None  # not after a silence: that was waited for once already
     if error.code == codes.UPSTREAM_UNREACHABLE:

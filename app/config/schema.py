@@ -150,6 +150,10 @@ class CredentialsSection(Section):
     api_keys = fields.List(SecretText())
     passthrough = Switch()
 
+    @pre_load
+    def the_word_alone(self, data: Any, **_: Any) -> Any:
+        return {"passthrough": True} if data == "passthrough" else data
+
     @validates_schema
     def only_one_way(self, data: dict[str, Any], **_: Any) -> None:
         given = [name for name in ("api_key", "api_keys", "passthrough") if data.get(name)]

@@ -11,6 +11,7 @@ from bridge.request.estimate import estimate_tokens
 from bridge.stream.compaction import TRIGGER
 
 from ..ids import new_item_id
+from ..pipelines.begin import begin
 from ..pipelines.prepare import prepare
 from ..pipelines.sync import answer_sync
 from ..sessions.chain import input_items
@@ -31,8 +32,8 @@ def compact_conversation() -> Response:
         raise ServerError(INVALID_PARAMETER, "input is required", param="input")
     items = [*input_items(body), {"type": TRIGGER}]  # type: ignore[arg-type]  # a validated body has these fields
     asked = {**body, "input": items, "stream": False, "store": False}
-    context = prepare(gateway(), asked, caller(), request_id=request_id())
-    response = answer_sync(context)
+    context, answer = begin(gateway(), asked, caller(), request_id=request_id())
+    response = answer_sync(answer, context)
     return json_reply(
         {
             "id": new_item_id("resp"),

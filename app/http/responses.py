@@ -7,7 +7,8 @@ from flask import Response, request
 from bridge.plan.diagnostics import compat_header
 
 from ..context import ResponsesContext
-from ..pipelines.prepare import prepare
+from ..pipelines.begin import begin
+from ..pipelines.exchange import Answer
 from ..pipelines.stream import answer_stream
 from ..pipelines.sync import answer_sync
 from .blueprint import api, caller, gateway, request_id
@@ -26,7 +27,8 @@ def max_body_bytes() -> int:
 @api.post("/responses")
 def create_response() -> Response:
     body = load(CREATE_RESPONSE, json_object(request, max_body_bytes()))
-    context = prepare(
+    # The upstream is called here, before the first byte of ours: what it refuses is an HTTP status.
+    context, answer = begin(
         gateway(),
         body,
         caller(),
@@ -34,17 +36,15 @@ def create_response() -> Response:
         strict=request.headers.get("x-godex-strict") == "1",
         wants_report=request.headers.get("x-godex-diagnostics") == "1",
     )
-    response = _event_stream(context) if context.streams else json_reply(answer_sync(context))
+    response = _event_stream(answer, context) if context.streams else json_reply(answer_sync(answer, context))
     response.headers["x-godex-model"] = str(context.target)
     response.headers["x-godex-compat"] = compat_header(context.notes.entries)
     return response
 
 
-def _event_stream(context: ResponsesContext) -> Response:
-    # The upstream is called here, before the first byte of ours: what it refuses is an HTTP status.
-    events = answer_stream(context)
+def _event_stream(answer: Answer, context: ResponsesContext) -> Response:
     body = stream_body(
-        events,
+        answer_stream(answer, context),
         heartbeat=context.gateway.config.server.heartbeat,
         cancel=context.cancel,
         still_in_progress=context.turn.still_in_progress,

@@ -18,6 +18,7 @@ from bridge.stream.turn import Turn
 from ..context import Caller, ResponsesContext
 from ..gateway import Gateway
 from ..ids import new_request_id
+from ..pipelines.begin import begin
 from ..pipelines.prepare import prepare
 from ..pipelines.stream import answer_stream, run
 from ..sessions.session import StoredResponseSession, make_session
@@ -108,14 +109,14 @@ class Connection:
 
     def _stream(self, body: dict[str, Any]) -> None:
         generate = body.pop("generate", True)
-        context = prepare(
-            self._gateway,
-            load(CREATE_RESPONSE, body),
-            self._caller,
-            request_id=new_request_id(),
-            known=self._remembered,
-        )
-        events = answer_stream(context) if generate is not False else run(_warm_up(context.turn), context)
+        request = load(CREATE_RESPONSE, body)
+        options: dict[str, Any] = {"request_id": new_request_id(), "known": self._remembered}
+        if generate is False:
+            context = prepare(self._gateway, request, self._caller, **options)
+            events = run(_warm_up(context.turn), context)
+        else:
+            context, answer = begin(self._gateway, request, self._caller, **options)
+            events = answer_stream(answer, context)
         self._pass_on(events, context)
         response = context.turn.response
         self._remembered[response["id"]] = make_session(context.request, response, self._caller.owner)

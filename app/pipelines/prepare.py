@@ -12,6 +12,7 @@ from bridge.request.build import build_chat_request, plan_request
 from bridge.stream.compaction import asks_for_compaction, summary_items
 
 from ..context import Caller, ResponsesContext
+from ..resolver import Target
 from ..sessions.chain import flatten_turns, input_items, instruction_items
 from ..sessions.ids import new_response_id
 from ..sessions.session import StoredResponseSession
@@ -33,14 +34,15 @@ def prepare(
     strict: bool = False,
     wants_report: bool = False,
     known: Mapping[str, StoredResponseSession] | None = None,
+    target: Target | None = None,
 ) -> ResponsesContext:
     """request: a validated body. strict: what would be degraded is refused. known: responses that the caller's
-    connection remembers, stored or not.
+    connection remembers, stored or not. target: who answers; None = whom the request's model resolves to.
 
     Raises ServerError, BridgeError or SessionError for a request that cannot be answered; the upstream was not asked.
     """
     started = time.monotonic()
-    target = gateway.resolver.resolve(request["model"])
+    target = target or gateway.resolver.resolve(request["model"])
     provider = gateway.provider(target.provider)
     caps = provider.spec.capabilities_for(target.model)
     items, first_input = conversation(gateway, request, caller, known)

@@ -10,7 +10,7 @@ from bridge.stream.numbering import Event
 
 from ..context import ResponsesContext
 from . import stages
-from .exchange import Answer, call_upstream, read_deltas
+from .exchange import Answer, read_deltas
 
 Stage = Callable[[Iterator[Event], ResponsesContext], Iterator[Event]]
 
@@ -26,9 +26,9 @@ STAGES: tuple[Stage, ...] = (
 )
 
 
-def answer_stream(context: ResponsesContext) -> Iterator[Event]:
-    """The events of a response. Returns once the upstream has accepted the request; raises what it refused with."""
-    return run(events_of(call_upstream(context), context), context)
+def answer_stream(answer: Answer, context: ResponsesContext) -> Iterator[Event]:
+    """The events of a response that the upstream has begun."""
+    return run(events_of(answer, context), context)
 
 
 def events_of(answer: Answer, context: ResponsesContext) -> Iterator[Event]:

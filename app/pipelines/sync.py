@@ -13,15 +13,14 @@ from .exchange import Answer, call_upstream
 from .stream import events_of, run
 
 
-def answer_sync(context: ResponsesContext) -> dict[str, Any]:
-    """The terminal Response object.
+def answer_sync(answer: Answer, context: ResponsesContext) -> dict[str, Any]:
+    """The terminal Response object of an answer that the upstream has begun.
 
     Raises the GodeXError or the unexpected exception behind a failed response, so that a client that does not stream
     gets an HTTP status for it.
     """
-    first = call_upstream(context)  # outside the stages: what is refused here is no response that could be stored
     response: dict[str, Any] = {}
-    for event in run(_with_repair(first, context), context):
+    for event in run(_with_repair(answer, context), context):
         response = event.get("response", response)
     if response["status"] == "failed" and context.error is not None:
         raise context.error

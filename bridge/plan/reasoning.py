@@ -38,13 +38,13 @@ def plan_reasoning(asked: Mapping[str, Any] | None, caps: Capabilities, notes: D
         if effort not in ("none", "high"):
             notes.degraded("reasoning.effort", f"this model only switches thinking on or off: {effort} → on", "info")
         return ReasoningPlan(None, switch, switch)
-    level = effort if effort in caps.efforts else caps.effort_map.get(effort) or _nearest(effort, caps.efforts)
+    level = effort if effort in caps.efforts else caps.effort_map.get(effort) or nearest_level(effort, caps.efforts)
     if level != effort:
         notes.degraded("reasoning.effort", f"{effort} → {level}, the nearest level of this model", "info")
     return ReasoningPlan(level, None, level != "none")
 
 
-def _nearest(effort: str, levels: tuple[str, ...]) -> str:
+def nearest_level(effort: str, levels: tuple[str, ...]) -> str:
     """The closest level, the higher of two; thinking is never switched off for somebody who asked for some."""
     wanted = LEVELS.index(effort)
     usable = [level for level in levels if level in LEVELS and level != "none"]

@@ -1,0 +1,208 @@
+"""Keys that rest, breakers that trip, and what other workers hear of it."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from bridge import errors as codes
+from bridge.errors import ProviderError
+from providers import breaker as breaker_module
+from providers.breaker import FAILURES, Breaker
+from providers.keys import KeyPool
+from providers.openai_compatible.spec import OPENAI_COMPATIBLE
+from providers.settings import ClientSettings
+from providers.transport import ChatClient
+from tests.support.fake_upstream import FakeUpstream, answer, failure
+
+REQUEST = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
+
+
+class Shared:
+    """What a session store offers, without one."""
+
+    def __init__(self):
+        self.values = {}
+        self.reads = 0
+
+    def remember(self, values, ttl):
+        self.values.update(values)
+
+    def recall(self, keys):
+        self.reads += 1
+        return {key: self.values[key] for key in keys if key in self.values}
+
+
+class Away(Shared):
+    def remember(self, values, ttl):
+        raise OSError("away")
+
+    recall = remember
+
+
+def refusal(code, retry_after=None):
+    return ProviderError(code, "no", retry_after=retry_after)
+
+
+def test_keys_are_used_in_turn():
+    pool = KeyPool("p", ["a", "b", "c"])
+    assert [pool.take() for _ in range(4)] == ["a", "b", "c", "a"]
+
+
+@pytest.mark.parametrize("code", [codes.UPSTREAM_RATE_LIMIT, codes.UPSTREAM_QUOTA, codes.UPSTREAM_AUTHENTICATION])
+def test_a_refused_key_rests_while_there_are_others(code):
+    pool = KeyPool("p", ["a", "b"])
+    assert pool.take() == "a"
+    assert pool.refuse("a", refusal(code, 5))
+    assert [pool.take(), pool.take()] == ["b", "b"]
+    assert not pool.refuse("b", refusal(code, 50))
+    assert pool.ready == 0
+    assert pool.take() == "a"  # the one that rests shortest
+
+
+def test_an_error_that_is_not_the_keys_fault_rests_nothing():
+    pool = KeyPool("p", ["a", "b"])
+    assert not pool.refuse("a", refusal(codes.UPSTREAM_SERVER_ERROR))
+    assert pool.ready == 2
+
+
+def test_a_single_key_is_always_used():
+    pool = KeyPool("p", ["a"])
+    assert not pool.refuse("a", refusal(codes.UPSTREAM_QUOTA))
+    assert pool.take() == "a"
+    assert KeyPool("p", []).take() is None
+
+
+def test_other_workers_hear_of_a_resting_key_and_no_key_is_stored():
+    shared = Shared()
+    KeyPool("p", ["key-a", "key-b"], shared).refuse("key-a", refusal(codes.UPSTREAM_QUOTA))
+    assert KeyPool("p", ["key-a", "key-b"], shared).take() == "key-b"
+    assert KeyPool("other", ["key-a", "key-b"], shared).take() == "key-a"
+    assert "key-a" not in str(shared.values)
+
+
+def test_a_store_that_is_away_changes_nothing_here():
+    pool = KeyPool("p", ["a", "b"], Away())
+    pool.refuse("a", refusal(codes.UPSTREAM_QUOTA))
+    assert pool.take() == "b"
+
+
+def test_asking_costs_one_read_for_a_while():
+    shared = Shared()
+    pool = KeyPool("p", ["a", "b"], shared)
+    for _ in range(50):
+        pool.take()
+    assert shared.reads == 1
+
+
+@pytest.fixture
+def short_pauses(monkeypatch):
+    monkeypatch.setattr(breaker_module, "FIRST_PAUSE", 0.05)
+
+
+def trip(breaker):
+    for _ in range(FAILURES):
+        breaker.admit()
+        breaker.failed()
+
+
+def test_a_breaker_trips_after_failures_in_a_row_only():
+    breaker = Breaker("p")
+    for _ in range(FAILURES * 3):
+        breaker.failed()
+        breaker.succeeded()
+    assert breaker.state == "closed"
+    trip(breaker)
+    assert breaker.state == "open"
+    with pytest.raises(ProviderError) as refused:
+        breaker.admit()
+    assert refused.value.retry_after >= 1 and refused.value.code == codes.UPSTREAM_OVERLOADED
+
+
+def wait_until_half_open(breaker):
+    for _ in range(200):
+        if breaker.state == "half_open":
+            return
+        threading.Event().wait(0.01)
+    raise AssertionError(breaker.state)
+
+
+def test_one_probe_finds_out_whether_it_is_back(short_pauses):
+    breaker = Breaker("p")
+    trip(breaker)
+    wait_until_half_open(breaker)
+    breaker.admit()
+    with pytest.raises(ProviderError):
+        breaker.admit()  # the others wait for the probe
+    breaker.failed()
+    assert breaker.state == "open"
+    wait_until_half_open(breaker)
+    breaker.admit()
+    breaker.succeeded()
+    assert breaker.state == "closed"
+    for _ in range(3):
+        breaker.admit()
+
+
+def test_a_probe_that_tells_nothing_lets_another_one_go(short_pauses):
+    breaker = Breaker("p")
+    trip(breaker)
+    wait_until_half_open(breaker)
+    breaker.admit()
+    breaker.abandoned()
+    breaker.admit()
+
+
+def test_other_workers_hear_that_an_upstream_is_down():
+    shared = Shared()
+    trip(Breaker("p", shared))
+    with pytest.raises(ProviderError):
+        Breaker("p", shared).admit()
+    Breaker("q", shared).admit()
+
+
+def client(upstream, **settings):
+    return ChatClient(OPENAI_COMPATIBLE, ClientSettings(base_url=upstream.url, **settings), "up")
+
+
+def test_a_refused_key_is_replaced_within_the_call():
+    with FakeUpstream() as upstream:
+        caller = client(upstream, api_keys=("key-a", "key-b"), attempts=1)
+        upstream.script("m", failure(429, "slow down", headers={"Retry-After": "60"}), answer("one"), answer("two"))
+        assert caller.complete(REQUEST)["choices"][0]["message"]["content"] == "one"
+        caller.complete(REQUEST)
+        keys = [request.headers["authorization"] for request in upstream.requests]
+        assert keys == ["Bearer key-a", "Bearer key-b", "Bearer key-b"]
+
+
+def test_when_all_keys_rest_the_last_refusal_is_heard():
+    with FakeUpstream() as upstream:
+        caller = client(upstream, api_keys=("key-a", "key-b"), attempts=1)
+        upstream.script("m", failure(402, "pay"), failure(429, "slow down", headers={"Retry-After": "7"}))
+        with pytest.raises(ProviderError) as refused:
+            caller.complete(REQUEST)
+        assert refused.value.code == codes.UPSTREAM_RATE_LIMIT and refused.value.retry_after == 7
+        assert len(upstream.requests) == 2
+
+
+def test_a_dead_upstream_is_soon_not_asked_any_more():
+    caller = ChatClient(OPENAI_COMPATIBLE, ClientSettings(base_url="http://127.0.0.1:9/v1", attempts=1), "up")
+    seen = []
+    for _ in range(FAILURES + 2):
+        with pytest.raises(ProviderError) as refused:
+            caller.complete(REQUEST)
+        seen.append(refused.value.code)
+    assert seen == [codes.UPSTREAM_UNREACHABLE] * FAILURES + [codes.UPSTREAM_OVERLOADED] * 2
+
+
+@pytest.mark.parametrize("status", [400, 401, 404, 429])
+def test_refusals_do_not_trip_the_breaker(status):
+    with FakeUpstream() as upstream:
+        caller = client(upstream, attempts=1)
+        upstream.script("m", failure(status, "no"), repeat=True)
+        for _ in range(FAILURES + 2):
+            with pytest.raises(ProviderError):
+                caller.complete(REQUEST)
+        assert caller.breaker.state == "closed"
+        assert len(upstream.requests) == FAILURES + 2
