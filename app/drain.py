@@ -13,7 +13,8 @@ import math
 import socket
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
 
@@ -32,16 +33,19 @@ class InProgress:
 
     stop   ends its answer with an error; None while there is no answer that could be ended
     due    reading of time.monotonic() by which its body must be here, or what is being written taken; else NEVER
+    rests  nothing is being asked (a WebSocket between two frames): it need not be spared when the process is to stop
     """
 
-    __slots__ = ("_client", "_greenlet", "_written", "due", "stop")
+    __slots__ = ("_client", "_error", "_greenlet", "_written", "due", "rests", "stop")
 
     def __init__(self, client: Any = None, greenlet: Any = None) -> None:
         """client: its socket; greenlet: the one that serves the request. None where they are not ours to touch."""
         self.stop: Callable[[GodeXError], None] | None = None
         self.due = NEVER
+        self.rests = False
         self._client = client
         self._greenlet = greenlet
+        self._error: GodeXError | None = None
         self._written = False
 
     def reads_body(self, length: int) -> None:
@@ -49,9 +53,14 @@ class InProgress:
         self.due = time.monotonic() + HEAD_START + length / SLOWEST
 
     def calls_upstream(self) -> None:
-        """The request is here; until the upstream answers, an interruption is an error where the call waits."""
+        """The request is here; until the upstream answers, an interruption is an error where the call waits.
+
+        Raises the error of an interruption that came before.
+        """
         self.stop = None
         self.due = NEVER
+        if self._error is not None:
+            raise self._error
 
     def streams(self, stop: Callable[[GodeXError], None]) -> None:
         """The upstream has begun to answer, and `stop` ends that."""
@@ -64,6 +73,7 @@ class InProgress:
 
     def interrupt(self, error: GodeXError) -> None:
         """Returns at once; without gevent a request that waits for its upstream's first word cannot be interrupted."""
+        self._error = error
         if self.stop is not None:
             self.stop(error)
         elif self._greenlet is not None and not self._written:
@@ -113,11 +123,27 @@ class Drain:
         _CURRENT.set(request)
         return request
 
+    @contextmanager
+    def resting(self) -> Iterator[None]:
+        """While the present request waits for more from its client. Raises ServerError DRAINING."""
+        if self.draining:
+            raise draining()
+        request = current()
+        request.stop, request.due = None, NEVER
+        request.rests = True
+        try:
+            yield
+        finally:
+            request.rests = False
+
     def leave(self, request: InProgress) -> None:
         self._running.discard(request)
 
     def begin(self) -> None:
         self.draining = True
+        for request in tuple(self._running):
+            if request.rests:
+                request.interrupt(draining())
 
     def interrupt_all(self) -> None:
         self.over = True

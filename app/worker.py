@@ -28,8 +28,8 @@ from gunicorn.workers.ggevent import GeventWorker
 from .drain import cut_connection, process_drain
 
 LOOK_EVERY: Final = 1.0  # seconds between two looks at clients that keep the worker waiting
-# An idle connection is left open for a moment also when the worker stops: a request may be on its way. A proxy that lets
-# go of its idle connections sooner (nginx: keepalive_timeout 4s) never sends one into a connection that closes.
+# An idle connection is left open for a moment also when the worker stops: a request may be on its way. A proxy that
+# lets go of its idle connections sooner (nginx: keepalive_timeout 4s) never sends one into a connection that closes.
 IDLE_WHEN_STOPPING: Final = 5.0
 TIME_TO_END: Final = 2.0  # for the last words of interrupted requests, and for what still is to be stored
 TIME_TO_CLOSE: Final = 0.5
@@ -113,8 +113,7 @@ class Worker(GeventWorker):
     def _drain(self, servers: list[StreamServer], end: float) -> None:
         process_drain.begin()
         for server in servers:
-            _accept_what_waits(server)
-            server.close()
+            _stop_listening(server)
         pools = [server.pool for server in servers]
         if not self._ended(pools, end - TIME_TO_END, min(IDLE_WHEN_STOPPING, self.cfg.graceful_timeout / 2)):
             process_drain.interrupt_all()
@@ -147,9 +146,19 @@ class Worker(GeventWorker):
             gateway.close(timeout)
 
 
-def _accept_what_waits(server: StreamServer) -> None:
-    """Connections that the system has accepted for us would be reset when the listening socket closes."""
+def _stop_listening(server: StreamServer) -> None:
+    """Takes what the system has accepted for us: it would be reset when the listening socket closes."""
+    server.stop_accepting()
+    waiting = True
+    while waiting:
+        gevent.sleep(0)  # handlers begin with the listening socket's name
+        waiting = _accept(server)
+    server.close()
+
+
+def _accept(server: StreamServer) -> bool:
     with contextlib.suppress(OSError):
-        while not server.full() and (accepted := server.do_read()) is not None:
+        if not server.full() and (accepted := server.do_read()) is not None:
             server.do_handle(*accepted)
-            gevent.sleep(0)  # its handler asks the listening socket for its name
+            return True
+    return False

@@ -129,7 +129,9 @@ def _content(content: Any, logprobs: tuple[dict[str, Any], ...]) -> Iterator[Del
 
 def _citations(annotations: Any) -> Iterator[Delta]:
     for annotation in _mappings(annotations):
-        if isinstance(citation := annotation.get("url_citation"), dict):
+        # OpenAI nests the citation; Xiaomi writes its fields beside the type.
+        citation = annotation.get("url_citation") or annotation
+        if annotation.get("type") == "url_citation" and isinstance(citation, dict):
             place = {"start_index": 0, "end_index": 0, "url": "", "title": ""}
             known = {name: citation[name] for name in place if citation.get(name) is not None}
             yield AnnotationDelta({"type": "url_citation", **place, **known})

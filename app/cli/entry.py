@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ..version import VERSION
+from .codex import codex_config
 from .config import config
 from .init import init
 from .serve import serve
@@ -16,5 +17,5 @@ def main() -> None:
     """GodeX: the OpenAI Responses API in front of Chat Completions providers."""
 
 
-for command in (serve, init, config):
+for command in (serve, init, config, codex_config):
     main.add_command(command)

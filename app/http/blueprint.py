@@ -46,7 +46,8 @@ def request_id() -> str:
 def enter_request() -> None:
     """Known to the process from here on, so that it ends properly when its worker has to stop."""
     g.godex_in_progress = process_drain.enter(request.environ.get("gunicorn.socket"))
-    g.godex_in_progress.reads_body(request.content_length or 0)
+    if request.method == "POST":
+        g.godex_in_progress.reads_body(request.content_length or 0)
 
 
 @api.after_request

@@ -16,6 +16,7 @@ from bridge.stream.numbering import Event
 from bridge.stream.turn import Turn
 
 from ..context import Caller, ResponsesContext
+from ..drain import process_drain
 from ..gateway import Gateway
 from ..ids import new_request_id
 from ..pipelines.begin import begin
@@ -33,6 +34,7 @@ CREATE = "response.create"
 LONGEST_CONNECTION = 60 * 60  # seconds
 REMEMBERED = 64  # responses that one connection keeps, stored or not
 PING_INTERVAL = 25  # seconds; finds peers that vanished
+SERVICE_RESTART = 1012  # close code
 SSE_FIELDS = ("stream_options", "background")  # without meaning on a socket
 
 Remembered = OrderedDict[str, StoredResponseSession]
@@ -84,10 +86,15 @@ class Connection:
         self._remembered: Remembered = OrderedDict()
 
     def serve(self) -> None:
-        """Until the client leaves (ConnectionClosed) or an hour is over."""
+        """Until the client leaves (ConnectionClosed), an hour is over or the process stops."""
         end = time.monotonic() + LONGEST_CONNECTION
         while (left := end - time.monotonic()) > 0:
-            frame = self._socket.receive(timeout=left)
+            try:
+                with process_drain.resting():
+                    frame = self._socket.receive(timeout=left)
+            except GodeXError as stopping:
+                self._socket.close(SERVICE_RESTART, stopping.message)
+                return
             if frame is not None:
                 self._answer(frame)
         self._send_error(ServerError(CONNECTION_LIMIT, "a connection lasts 60 minutes at most; open a new one"))

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from bridge.protocol.chat import ChatResponse
+from bridge.stream.call_markup import without_call_markup
 from bridge.stream.deltas import Delta, EndDelta
 from bridge.stream.fences import without_fences
 from bridge.stream.think_tags import without_think_tags
@@ -49,6 +50,8 @@ def read_deltas(answer: Answer, context: ResponsesContext) -> Iterator[Delta]:
     caps = context.plan.caps
     if caps.think_tags:
         deltas = without_think_tags(deltas, caps.think_tags, caps.think_prefilled)
+    if caps.call_markup:
+        deltas = without_call_markup(deltas)
     if context.plan.output.strips_fences:
         deltas = without_fences(deltas)
     return iter(deltas)

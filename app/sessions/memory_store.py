@@ -5,9 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
+from .memory_conversations import MemoryConversations
 from .record import encode
 from .session import StoredResponseSession
 from .store import UNSET, Occupant, SessionStore, Unset, readable, refuse_conflict, unavailable
@@ -21,7 +22,10 @@ class _Entry:
 
 
 class MemoryStore(SessionStore):
-    """At most `max_count` responses and `max_bytes` of records; those not used for longest make room for new ones."""
+    """At most `max_count` responses and `max_bytes` of records; those not used for longest make room for new ones.
+
+    The same bounds hold once more for conversations, and for what is remembered.
+    """
 
     def __init__(self, *, ttl: float, max_count: int, max_bytes: int, clock: Callable[[], float] = time.time) -> None:
         self._ttl = ttl
@@ -31,7 +35,10 @@ class MemoryStore(SessionStore):
         self._entries: OrderedDict[str, _Entry] = OrderedDict()  # the one used last stands last
         self._bytes = 0
         self._settings: dict[str, bytes] = {}
+        self._memories: OrderedDict[str, tuple[bytes, float]] = OrderedDict()  # name → value, when it ends
+        self._memory_bytes = 0
         self._lock = threading.RLock()
+        self.conversations = MemoryConversations(ttl=ttl, max_count=max_count, max_bytes=max_bytes, clock=clock)
 
     def get_many(self, response_ids: Iterable[str], owner: str) -> dict[str, StoredResponseSession]:
         with self._lock:
@@ -96,6 +103,21 @@ class MemoryStore(SessionStore):
                 self._settings[name] = make()
             return self._settings[name]
 
+    def remember(self, values: Mapping[str, bytes], ttl: float) -> None:
+        with self._lock:
+            for name, value in values.items():
+                self._forget(name)
+                self._memories[name] = (value, self._clock() + ttl)
+                self._memory_bytes += len(value)
+            while len(self._memories) > self._max_count or self._memory_bytes > self._max_bytes:
+                self._forget(next(iter(self._memories)))
+
+    def recall(self, names: Iterable[str]) -> dict[str, bytes]:
+        with self._lock:
+            now = self._clock()
+            found = [(name, self._memories[name]) for name in names if name in self._memories]
+            return {name: value for name, (value, expires_at) in found if expires_at > now}
+
     def ping(self) -> None:
         return
 
@@ -105,7 +127,10 @@ class MemoryStore(SessionStore):
             expired = [response_id for response_id, entry in self._entries.items() if entry.expires_at <= now]
             for response_id in expired:
                 self._remove(response_id)
-            return len(expired)
+            forgotten = [name for name, (_, expires_at) in self._memories.items() if expires_at <= now]
+            for name in forgotten:
+                self._forget(name)
+        return len(expired) + len(forgotten) + self.conversations.purge()
 
     def close(self, timeout: float = 5.0) -> None:
         return
@@ -120,6 +145,10 @@ class MemoryStore(SessionStore):
     def _remove(self, response_id: str) -> None:
         if entry := self._entries.pop(response_id, None):
             self._bytes -= len(entry.record)
+
+    def _forget(self, name: str) -> None:
+        if known := self._memories.pop(name, None):
+            self._memory_bytes -= len(known[0])
 
     def _walk(self, response_id: str, limit: int) -> Iterator[tuple[str, _Entry]]:
         """The entry and those before it, newest first, at most `limit` of them: a cycle ends as well."""

@@ -12,7 +12,7 @@ import secrets
 import struct
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from importlib.resources import files
 from typing import Any, TypeVar
 
@@ -22,6 +22,8 @@ from redis import exceptions
 from .ids import chain_tag, from_parts, secret_part
 from .record import encode
 from .redis_client import Client, check_url, connect, forget_idle
+from .redis_compression import compressed, decompressed
+from .redis_conversations import RedisConversations
 from .session import StoredResponseSession
 from .store import (
     LOG,
@@ -38,9 +40,6 @@ from .store import (
 
 T = TypeVar("T")
 
-COMPRESS_ABOVE = 4096  # bytes
-COMPRESSION_LEVEL = 3
-ZSTANDARD_MAGIC = b"\x28\xb5\x2f\xfd"
 MAX_ANCESTORS = 64  # named by one value; a deeper chain takes two more round trips per 64 turns
 OVERWRITE_ATTEMPTS = 3
 
@@ -70,6 +69,7 @@ class RedisStore(SessionStore):
         self._max_connections = max_connections
         self._clock = clock
         self._client: Client | None = None
+        self.conversations = RedisConversations(self._ask, prefix=prefix, ttl=self._ttl)
 
     def get_many(self, response_ids: Iterable[str], owner: str) -> dict[str, StoredResponseSession]:
         chains: dict[str, list[str]] = defaultdict(list)  # a cluster answers one MGET for one hash tag
@@ -139,6 +139,28 @@ class RedisStore(SessionStore):
             self._ask(lambda client: client.set(key, offer, nx=True))
             value = self._ask(lambda client: client.get(key))
         return bytes(value)
+
+    def remember(self, values: Mapping[str, bytes], ttl: float) -> None:
+        def write(client: Any) -> None:
+            with client.pipeline(transaction=False) as pipeline:  # of a cluster's nodes each takes its share
+                for name, value in values.items():
+                    pipeline.set(self._memory_key(name), value, ex=max(1, round(ttl)))
+                pipeline.execute()
+
+        self._ask(write)
+
+    def recall(self, names: Iterable[str]) -> dict[str, bytes]:
+        wanted = list(names)
+
+        def read(client: Any) -> list[bytes | None]:
+            with client.pipeline(transaction=False) as pipeline:
+                for name in wanted:
+                    pipeline.get(self._memory_key(name))
+                answers: list[bytes | None] = pipeline.execute()
+                return answers
+
+        found = zip(wanted, self._ask(read) if wanted else (), strict=True)
+        return {name: value for name, value in found if value is not None}
 
     def ping(self) -> None:
         self._ask(lambda client: client.ping())
@@ -225,22 +247,19 @@ class RedisStore(SessionStore):
     def _key(self, response_id: str) -> str:
         return f"{self._prefix}:{{{chain_tag(response_id)}}}:{response_id}"
 
+    def _memory_key(self, name: str) -> str:
+        return f"{self._prefix}:memory:{name}"
+
     def _links_key(self, response_id: str) -> str:
         return f"{self._prefix}:{{{chain_tag(response_id)}}}:links"
 
 
-def compressed(record: bytes) -> bytes:
-    return zstandard.compress(record, COMPRESSION_LEVEL) if len(record) > COMPRESS_ABOVE else record
-
-
 def record_of(value: bytes, decompressor: zstandard.ZstdDecompressor) -> bytes:
     """The record in a value; bytes that are no record when the value is damaged."""
-    try:
-        _, count, _ = HEAD.unpack_from(value)
-        record = value[HEAD.size + ANCESTOR_SIZE * count :]
-        return decompressor.decompress(record) if record.startswith(ZSTANDARD_MAGIC) else record
-    except (struct.error, zstandard.ZstdError):
+    if len(value) < HEAD.size:
         return b""
+    _, count, _ = HEAD.unpack_from(value)
+    return decompressed(value[HEAD.size + ANCESTOR_SIZE * count :], decompressor)
 
 
 def ancestors_of(value: bytes) -> list[bytes]:

@@ -10,7 +10,7 @@ import os
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
@@ -18,31 +18,16 @@ from typing import TypeVar
 from .off_hub import off_hub
 from .record import encode
 from .session import StoredResponseSession
+from .sqlite_conversations import SqliteConversations
+from .sqlite_schema import connect, transaction
 from .store import MAX_RENEWED, UNSET, Occupant, SessionStore, Unset, readable, refuse_conflict, unavailable
 
 T = TypeVar("T")
 
-BUSY_TIMEOUT = 1.0  # seconds that SQLite waits for another process's lock, at each of the attempts
-BUSY_ATTEMPTS = 3
+BUSY_ATTEMPTS = 3  # each of which waits for BUSY_TIMEOUT
 PURGE_INTERVAL = 600.0  # seconds
 PURGE_BATCH = 500  # rows: other workers get their turn between two batches
-
-# PRAGMA user_version counts those that a file has seen. Released ones are never edited, only added to.
-MIGRATIONS: tuple[str, ...] = (
-    """
-    CREATE TABLE responses (
-        id TEXT NOT NULL PRIMARY KEY,
-        previous_response_id TEXT,
-        owner TEXT NOT NULL,
-        expires_at REAL NOT NULL,   -- Unix seconds
-        renewed_at REAL NOT NULL,   -- when the turns before it last got their whole time to live
-        record BLOB NOT NULL        -- last: the columns before it are read without it
-    );
-    CREATE INDEX responses_by_parent ON responses (previous_response_id) WHERE previous_response_id IS NOT NULL;
-    CREATE INDEX responses_by_expiry ON responses (expires_at);
-    CREATE TABLE settings (name TEXT NOT NULL PRIMARY KEY, value BLOB NOT NULL);
-    """,
-)
+PURGED = ("responses", "conversations", "memories")  # items go with their conversation
 
 CHAIN = """
     WITH RECURSIVE chain (id, previous_response_id, record, depth) AS (
@@ -83,6 +68,7 @@ class SqliteStore(SessionStore):
         self._pid = os.getpid()
         self._inherited: list[deque[sqlite3.Connection]] = []
         self._next_purge = clock() + PURGE_INTERVAL
+        self.conversations = SqliteConversations(self._run, ttl=ttl, clock=clock)
 
     def get_many(self, response_ids: Iterable[str], owner: str) -> dict[str, StoredResponseSession]:
         wanted = [(response_id, owner, self._clock()) for response_id in response_ids]
@@ -164,22 +150,43 @@ class SqliteStore(SessionStore):
 
         return self._run(write)
 
+    def remember(self, values: Mapping[str, bytes], ttl: float) -> None:
+        rows = [(name, self._clock() + ttl, value) for name, value in values.items()]
+
+        def write(connection: sqlite3.Connection) -> None:
+            with transaction(connection):
+                connection.executemany("INSERT OR REPLACE INTO memories VALUES (?, ?, ?)", rows)
+
+        self._run(write)
+
+    def recall(self, names: Iterable[str]) -> dict[str, bytes]:
+        wanted = [(name, self._clock()) for name in names]
+
+        def read(connection: sqlite3.Connection) -> dict[str, bytes]:
+            query = "SELECT name, value FROM memories WHERE name = ? AND expires_at > ?"
+            return dict(row for one in wanted for row in connection.execute(query, one))
+
+        return self._run(read)
+
     def ping(self) -> None:
         changes_nothing = "UPDATE settings SET value = value WHERE FALSE"  # but is refused where nothing can be written
         self._run(lambda connection: connection.execute(changes_nothing))
 
     def purge(self) -> int:
-        query = "DELETE FROM responses WHERE id IN (SELECT id FROM responses WHERE expires_at <= ? LIMIT ?)"
+        return sum(map(self._purge_table, PURGED))
+
+    def close(self, timeout: float = 5.0) -> None:
+        while self._idle:
+            off_hub(self._idle.pop().close)
+
+    def _purge_table(self, table: str) -> int:
+        query = f"DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} WHERE expires_at <= ? LIMIT ?)"
         question = (self._clock(), PURGE_BATCH)
         removed = batch = self._run(lambda connection: connection.execute(query, question).rowcount)
         while batch == PURGE_BATCH:
             batch = self._run(lambda connection: connection.execute(query, question).rowcount)
             removed += batch
         return removed
-
-    def close(self, timeout: float = 5.0) -> None:
-        while self._idle:
-            off_hub(self._idle.pop().close)
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         return off_hub(lambda: self._attempt(work))
@@ -214,49 +221,6 @@ class SqliteStore(SessionStore):
             return self._idle.pop()
         except IndexError:
             return connect(self._path)
-
-
-def connect(path: Path) -> sqlite3.Connection:
-    """A connection to a file that has the present schema. Raises sqlite3.Error, OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # conversations are nobody else's business
-    connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
-    try:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        migrate(connection)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def migrate(connection: sqlite3.Connection) -> None:
-    if schema_version(connection) < len(MIGRATIONS):
-        with transaction(connection):
-            present = schema_version(connection)  # asked again: another process may have been first
-            for migration in MIGRATIONS[present:]:
-                for statement in migration.split(";"):
-                    connection.execute(statement)
-            connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-    if schema_version(connection) > len(MIGRATIONS):
-        raise sqlite3.DatabaseError("the file was written by a newer version")
-
-
-def schema_version(connection: sqlite3.Connection) -> int:
-    return int(connection.execute("PRAGMA user_version").fetchone()[0])
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All or nothing, with the write lock taken at once: one taken later may be refused without waiting."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-    except BaseException:
-        connection.rollback()
-        raise
-    connection.execute("COMMIT")
 
 
 @contextmanager

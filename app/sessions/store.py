@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, Protocol
 from bridge.errors import STORE_CONFLICT, STORE_UNAVAILABLE, SessionError
 
 from .chain import DEFAULT_MAX_DEPTH, ResponseSessionSnapshot, resolve_response_session_chain
+from .conversations import ConversationStore
 from .ids import is_storable
 from .record import CorruptRecord, decode
 from .session import StoredResponseSession
@@ -36,6 +37,8 @@ class SessionStore(Protocol):
 
     Every method may raise SessionError(STORE_UNAVAILABLE) when the store cannot be reached or written.
     """
+
+    conversations: ConversationStore
 
     @abstractmethod
     def get_many(self, response_ids: Iterable[str], owner: str) -> dict[str, StoredResponseSession]:
@@ -73,6 +76,14 @@ class SessionStore(Protocol):
     @abstractmethod
     def setting(self, name: str, make: Callable[[], bytes]) -> bytes:
         """A value shared by all processes on this store: made by whoever asks first, then the same for ever."""
+
+    @abstractmethod
+    def remember(self, values: Mapping[str, bytes], ttl: float) -> None:
+        """Keep these values by name for `ttl` seconds, in one round trip; what has such a name is replaced."""
+
+    @abstractmethod
+    def recall(self, names: Iterable[str]) -> dict[str, bytes]:
+        """Those of the values that there still are, by name, in one round trip."""
 
     @abstractmethod
     def ping(self) -> None:

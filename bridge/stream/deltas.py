@@ -43,9 +43,17 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class AnnotationDelta:
-    """A citation for the text so far: a `url_citation` in the Responses shape."""
+    """A citation for the message that is open or comes next: a `url_citation` in the Responses shape."""
 
     annotation: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SearchDelta:
+    """The upstream searched the web by itself. query may be ""; urls are its sources."""
+
+    query: str
+    urls: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +80,7 @@ Delta = (
     | ReasoningDetailsDelta
     | ToolCallDelta
     | AnnotationDelta
+    | SearchDelta
     | UsageDelta
     | FinishDelta
     | EndDelta

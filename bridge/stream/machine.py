@@ -46,7 +46,8 @@ def note_end(turn: Turn, delta: d.EndDelta) -> Iterable[Event]:
 TRANSITIONS: dict[tuple[Phase, type[d.Delta]], tuple[Phase, Step]] = {
     (Phase.IN_PROGRESS, d.TextDelta): (Phase.IN_PROGRESS, Turn.speak),
     (Phase.IN_PROGRESS, d.RefusalDelta): (Phase.IN_PROGRESS, Turn.speak),
-    (Phase.IN_PROGRESS, d.AnnotationDelta): (Phase.IN_PROGRESS, Turn.speak),
+    (Phase.IN_PROGRESS, d.AnnotationDelta): (Phase.IN_PROGRESS, Turn.cite),
+    (Phase.IN_PROGRESS, d.SearchDelta): (Phase.IN_PROGRESS, Turn.search),
     (Phase.IN_PROGRESS, d.ReasoningDelta): (Phase.IN_PROGRESS, Turn.think),
     (Phase.IN_PROGRESS, d.ReasoningDetailsDelta): (Phase.IN_PROGRESS, Turn.think),
     (Phase.IN_PROGRESS, d.ToolCallDelta): (Phase.IN_PROGRESS, Turn.call),
@@ -58,7 +59,15 @@ TRANSITIONS: dict[tuple[Phase, type[d.Delta]], tuple[Phase, Step]] = {
     (Phase.FINISHING, d.EndDelta): (Phase.FINISHING, note_end),
 }
 
-CONTENT = (d.TextDelta, d.RefusalDelta, d.AnnotationDelta, d.ReasoningDelta, d.ReasoningDetailsDelta, d.ToolCallDelta)
+CONTENT = (
+    d.TextDelta,
+    d.RefusalDelta,
+    d.AnnotationDelta,
+    d.SearchDelta,
+    d.ReasoningDelta,
+    d.ReasoningDetailsDelta,
+    d.ToolCallDelta,
+)
 
 
 def respond(deltas: Iterable[d.Delta], turn: Turn) -> Iterator[Event]:

@@ -24,13 +24,14 @@ from bridge.stream.deltas import (
     ReasoningDelta,
     ReasoningDetailsDelta,
     RefusalDelta,
+    SearchDelta,
     TextDelta,
     ToolCallDelta,
 )
 from bridge.stream.numbering import Event, Numbering
 from bridge.tools.plan import ToolPlan
 
-Spoken = TextDelta | RefusalDelta | AnnotationDelta
+Spoken = TextDelta | RefusalDelta
 Thought = ReasoningDelta | ReasoningDetailsDelta
 Block = MessageBlock | ReasoningBlock | CallBlock
 
@@ -75,6 +76,7 @@ class Turn:
         self._open: Block | None = None
         self._waiting: dict[str | int, list[Any]] = {}  # "message", "reasoning" or a call's number → its deltas
         self._details: list[dict[str, Any]] = []  # reasoning details that came while another item was open
+        self._citations: list[AnnotationDelta] = []  # that came before the message they belong to
 
     # Life cycle
 
@@ -136,6 +138,17 @@ class Turn:
             return []
         return self._give("reasoning", delta)
 
+    def cite(self, delta: AnnotationDelta) -> list[Event]:
+        if isinstance(self._open, MessageBlock):
+            return self._open.annotate(delta.annotation)
+        self._citations.append(delta)
+        return []
+
+    def search(self, delta: SearchDelta) -> list[Event]:
+        """A search is over when it is told: its item is whole at once. One told in mid-text follows the text."""
+        self._waiting.setdefault(f"search:{len(self._waiting)}", []).append(delta)
+        return [] if isinstance(self._open, MessageBlock) else self._promote()
+
     def call(self, delta: ToolCallDelta) -> list[Event]:
         call = self._tracker.assign(delta)
         if call.number in self._dropped:
@@ -190,12 +203,17 @@ class Turn:
         if key == "message":
             message = MessageBlock(self._numbers, self._new_id("msg"))
             self._open = message
-            return message.open() + [event for delta in deltas for event in self._spoken(message, delta)]
+            events = message.open() + [event for delta in deltas for event in self._spoken(message, delta)]
+            events += [event for citation in self._citations for event in message.annotate(citation.annotation)]
+            self._citations = []
+            return events
         if key == "reasoning":
             reasoning = ReasoningBlock(self._numbers, self._new_id("rs"), self._raw, self._seal)
             self._open = reasoning
             return reasoning.open() + [event for delta in deltas for event in self._thought(reasoning, delta)]
-        call = self._tracker.calls[int(key)]
+        if isinstance(key, str):
+            return self._searched(deltas[0])
+        call = self._tracker.calls[key]
         identity = self._tools.identities.restored(call.name)
         block = CallBlock(self._numbers, call, identity, self._call_ids[call.number], self._new_id)
         self._open = block
@@ -267,12 +285,33 @@ class Turn:
     def _spoken(self, block: MessageBlock, delta: Spoken) -> list[Event]:
         if isinstance(delta, TextDelta):
             return block.text(delta.text, delta.logprobs)
-        if isinstance(delta, RefusalDelta):
-            return block.refusal(delta.text)
-        return block.annotate(delta.annotation)
+        return block.refusal(delta.text)
 
     def _thought(self, block: ReasoningBlock, delta: Thought) -> list[Event]:
         return block.think(delta.text) if isinstance(delta, ReasoningDelta) else block.keep(delta.details)
+
+    def _searched(self, delta: SearchDelta) -> list[Event]:
+        item = {
+            "id": self._new_id("ws"),
+            "type": "web_search_call",
+            "status": "completed",
+            "action": {
+                "type": "search",
+                "query": delta.query,
+                "sources": [{"type": "url", "url": url} for url in delta.urls],
+            },
+        }
+        self.output.append(item)
+        place = self._numbers.next_output_index()
+        steps = ("in_progress", "searching", "completed")
+        added = self._numbers.event(
+            "response.output_item.added", output_index=place, item={**item, "status": "in_progress"}
+        )
+        told = [
+            self._numbers.event(f"response.web_search_call.{step}", output_index=place, item_id=item["id"])
+            for step in steps
+        ]
+        return [added, *told, self._numbers.event("response.output_item.done", output_index=place, item=item)]
 
     def _finish_response(self, result: Outcome) -> None:
         completed = result.status == "completed"

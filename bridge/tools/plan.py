@@ -85,7 +85,10 @@ def _all_tools(
 
 
 def _is_native(tool: Mapping[str, Any], caps: Capabilities) -> bool:
-    return tool["type"] != "function" and tool["type"] in caps.tools
+    """Run by the provider itself. A search that must not leave a cache (Codex's default) is none of theirs."""
+    if tool["type"] == "function" or tool["type"] not in caps.tools:
+        return False
+    return tool.get("external_web_access") is not False
 
 
 def _callable_tools(
@@ -111,7 +114,7 @@ def _member(
         if kind != "function":
             notes.degraded(path, f"{kind} is declared as a function and its calls are restored", "info")
         yield kind, namespace, tool.get("name") or kind, dict(tool)
-    elif kind not in caps.tools:
+    elif not _is_native({**tool, "type": kind}, caps):
         # Clients such as Codex declare hosted tools unasked: a missing one must not stop the turn (contract 10).
         severity: Severity = "info" if kind.startswith("web_search") else "warn"
         notes.ignored(path, f"{kind or 'a tool without type'} cannot be run by this provider", severity)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bridge.spec import Capabilities
 from providers.chat import chat_spec
+from providers.xiaomi import hooks
 
 XIAOMI = chat_spec(
     name="xiaomi",
@@ -17,6 +18,7 @@ XIAOMI = chat_spec(
         parameters=frozenset({"max_output_tokens", "temperature", "top_p", "presence_penalty", "frequency_penalty"}),
         token_limit_field="max_completion_tokens",
         parameters_refused_while_thinking=frozenset({"temperature", "top_p"}),  # forced to 1.0 and 0.95 then
+        tools=frozenset({"function", "web_search", "web_search_preview"}),
         tool_choice=frozenset({"auto"}),
         response_formats=frozenset({"text", "json_object"}),
         effort="boolean",  # the bridge's `thinking` object is this upstream's own
@@ -27,6 +29,7 @@ XIAOMI = chat_spec(
         reasoning_lost="empty",
         input_images=False,
     ),
+    patch_request=hooks.patch_request,
     models=(
         ("mimo-v2.5", {"input_images": True}),
         ("*omni*", {"input_images": True}),

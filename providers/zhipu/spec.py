@@ -23,6 +23,7 @@ ZHIPU = chat_spec(
         temperature_range=(0.01, 1.0),
         top_p_range=(0.01, 1.0),
         max_tools=128,
+        tools=frozenset({"function", "web_search", "web_search_preview"}),
         tool_choice=frozenset({"auto"}),
         response_formats=frozenset({"text", "json_object"}),
         effort="native",
@@ -41,5 +42,7 @@ ZHIPU = chat_spec(
         ("glm-*v-*", {"input_images": True}),
     ),
     patch_request=hooks.patch_request,
+    read_deltas=hooks.read_deltas,
+    read_response=hooks.read_response,
     read_error=hooks.read_error,
 )

@@ -107,6 +107,35 @@ def test_a_second_call_of_the_upstream_can_be_interrupted_again() -> None:
     assert waiting.get(timeout=5) == DRAINING
 
 
+def test_who_only_waits_for_more_is_ended_at_once() -> None:
+    drain = Drain()
+
+    def work(request: InProgress) -> None:
+        with drain.resting():
+            gevent.sleep(30)
+
+    resting = served(drain, work)
+    asking = served(drain, lambda request: gevent.sleep(0.05))
+    drain.begin()
+    assert resting.get(timeout=5) == DRAINING
+    assert asking.get(timeout=5) is None
+    with pytest.raises(GodeXError, match="stopping"), drain.resting():
+        pass
+
+
+def test_an_interrupted_request_does_not_ask_another_upstream() -> None:
+    def work(request: InProgress) -> None:
+        try:
+            gevent.sleep(30)
+        except GodeXError:
+            request.calls_upstream()
+
+    drain = Drain()
+    waiting = served(drain, work)
+    drain.interrupt_all()
+    assert waiting.get(timeout=5) == DRAINING
+
+
 def test_nothing_begins_any_more_when_the_time_is_over() -> None:
     drain = Drain()
     drain.begin()

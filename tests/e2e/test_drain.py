@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import simple_websocket
 
 from tests.support.client import read_events
 from tests.support.fake_upstream import Answer, FakeUpstream, chunk, sse
-from tests.support.invariants import check_stream
+from tests.support.invariants import TERMINALS, check_stream
 from tests.support.served import Served
 
 pytestmark = pytest.mark.e2e
@@ -189,6 +190,28 @@ def refuses(port: int) -> bool:
     except ConnectionRefusedError:
         return True
     return False
+
+
+def test_sockets_are_closed_at_once_when_idle_and_after_their_answer_when_not(
+    start: Any, upstream: FakeUpstream
+) -> None:
+    upstream.script("socket", sse(HALF, stall_after=1))
+    gateway = start(6)
+    idle, busy = (simple_websocket.Client(f"ws://127.0.0.1:{gateway.port}/v1/responses") for _ in range(2))
+    busy.send(json.dumps({"type": "response.create", "model": "socket", "input": "x"}))
+    wait_for(lambda: calls(upstream, "socket") == 1, "the answer runs")
+    gateway.process.terminate()
+    with pytest.raises(simple_websocket.ConnectionClosed) as closed:
+        idle.receive(timeout=3)  # 4 s: that is when the busy one is interrupted
+    assert (closed.value.reason, busy.connected) == (1012, True)
+    events = []
+    while not events or events[-1]["type"] not in TERMINALS:
+        events.append(json.loads(busy.receive(timeout=PATIENCE) or "{}"))
+    assert check_stream(events)["status"] == "failed"
+    with pytest.raises(simple_websocket.ConnectionClosed) as closed:
+        busy.receive(timeout=PATIENCE)
+    assert closed.value.reason == 1012
+    ended(gateway, signal.SIGTERM, set())
 
 
 def test_a_client_that_does_not_read_is_cut_off_in_time(start: Any, upstream: FakeUpstream) -> None:

@@ -7,6 +7,8 @@ In a test:
         ...                                     # POST upstream.url + "/chat/completions"
         assert upstream.requests[0].body["model"] == "m"
 
+In place of an answer a function can stand that makes one of the request's body.
+
 As a process (`python -m tests.support.fake_upstream --port 9000`), scripted over HTTP:
 
     POST /_script    {"model": "m", "answers": [{…fields of Answer…}], "repeat": false}
@@ -29,6 +31,7 @@ import ssl
 import struct
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -36,6 +39,8 @@ from typing import Any, Self
 from tests.support.answers import Answer, Compressor, answer, body, chunk, failure, sse, streamed, whole, wire
 
 __all__ = ["Answer", "FakeUpstream", "Recorded", "answer", "body", "chunk", "failure", "sse"]
+
+Scripted = Answer | Callable[[Any], Answer]
 
 FOREVER = 600.0  # seconds; a stall ends earlier when the client or the test leaves
 
@@ -66,7 +71,7 @@ class FakeUpstream:
         self.default: Answer = answer("Hello from upstream.")
         self.stopping = threading.Event()
         self.connections = 0
-        self._scripts: dict[str, tuple[list[Answer], bool]] = {}
+        self._scripts: dict[str, tuple[list[Scripted], bool]] = {}
         self._lock = threading.Lock()
         self._server = _Server(("127.0.0.1", port), _Handler)
         self._server.upstream = self
@@ -94,7 +99,7 @@ class FakeUpstream:
         self._server.server_close()
         self._thread.join(5)
 
-    def script(self, model: str, *answers: Answer, repeat: bool = False) -> None:
+    def script(self, model: str, *answers: Scripted, repeat: bool = False) -> None:
         """Queue answers for a model, in place of what was queued; repeat: the last one stays."""
         with self._lock:
             self._scripts[model] = (list(answers), repeat)
@@ -117,7 +122,8 @@ class FakeUpstream:
             answers, repeat = self._scripts.get(request.model or "", ([self.default], True))
             if not answers:
                 return failure(500, f"the script of {request.model} is used up", code="script_used_up")
-            return answers[0] if repeat and len(answers) == 1 else answers.pop(0)
+            chosen = answers[0] if repeat and len(answers) == 1 else answers.pop(0)
+        return chosen(request.body) if callable(chosen) else chosen
 
 
 class _Server(ThreadingHTTPServer):

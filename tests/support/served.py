@@ -47,7 +47,11 @@ class Served:
                 start_new_session=True,
                 env={**os.environ, "GODEX_CONFIG": str(path)},
             )
-        self._wait_until_ready()
+        try:
+            self._wait_until_ready()
+        except BaseException:
+            self.stop()
+            raise
 
     @property
     def log(self) -> str:

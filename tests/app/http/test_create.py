@@ -262,8 +262,10 @@ def test_keys_are_checked(make_gateway, upstream):
 
 def test_models_are_listed(make_gateway):
     gateway = make_gateway(models={"aliases": {"gpt-5.5": "up/big", "*": "up/small"}})
-    names = [model["id"] for model in gateway.client.get("/v1/models").get_json()["data"]]
-    assert names == ["gpt-5.5", "up/big", "up/small"]
+    listed = gateway.client.get("/v1/models").get_json()
+    assert listed["object"] == "list"
+    assert [model["id"] for model in listed["data"]] == ["gpt-5.5", "up/big", "up/small"]
+    assert [model["slug"] for model in listed["models"]] == ["gpt-5.5", "up/big", "up/small"]
     assert gateway.client.get("/v1/models/gpt-5.5").get_json()["owned_by"] == "up"
     assert gateway.client.get("/v1/models/up/big").get_json()["id"] == "up/big"
 

@@ -57,7 +57,7 @@ def test_a_wrong_request_is_wrong_everywhere(gateway, upstream, second, reply):
 def test_nobody_answers(gateway, upstream, second):
     upstream.script("m", failure(429, "slow", headers={"Retry-After": "7"}))
     second.default = failure(500, "oops")
-    assert gateway.refused(429)["message"] .startswith("up limits the rate of requests")
+    assert gateway.refused(429)["message"].startswith("up limits the rate of requests")
 
 
 def test_after_the_first_byte_nothing_is_repeated(gateway, upstream, second):

@@ -15,7 +15,8 @@ from app.sessions import redis_client
 from app.sessions.ids import chain_tag, new_response_id
 from app.sessions.record import encode
 from app.sessions.redis_client import connect
-from app.sessions.redis_store import COMPRESS_ABOVE, RedisStore, record_of
+from app.sessions.redis_compression import COMPRESS_ABOVE
+from app.sessions.redis_store import RedisStore, record_of
 from bridge.errors import CONFIG_INVALID, STORE_UNAVAILABLE, ServerError, SessionError
 from tests.support.redis_server import RedisCluster, RedisServer, SentinelSet, wait_until
 

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from app.sessions import sqlite_store
-from app.sessions.sqlite_store import MIGRATIONS, PURGE_BATCH, PURGE_INTERVAL, SqliteStore
+from app.sessions import sqlite_schema
+from app.sessions.sqlite_schema import MIGRATIONS
+from app.sessions.sqlite_store import PURGE_BATCH, PURGE_INTERVAL, SqliteStore
 from bridge.errors import STORE_UNAVAILABLE, SessionError
 
 from .builders import OWNER, save_chain, session
@@ -68,7 +69,7 @@ def test_a_chain_is_one_query(path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         connection.set_trace_callback(asked.append)
         return connection
 
-    monkeypatch.setattr(sqlite_store.sqlite3, "connect", connect)
+    monkeypatch.setattr(sqlite_schema.sqlite3, "connect", connect)
     store = SqliteStore(path, ttl=100)
     ids = save_chain(store, 64)
     asked.clear()
@@ -146,7 +147,7 @@ def test_a_lock_that_ends_in_time_is_waited_for(path: Path) -> None:
 
 
 def test_a_lock_that_does_not_end_is_given_up_and_reads_go_on(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_store, "BUSY_TIMEOUT", 0.05)
+    monkeypatch.setattr(sqlite_schema, "BUSY_TIMEOUT", 0.05)
     store = SqliteStore(path, ttl=100)
     (root,) = save_chain(store, 1)
     other = sqlite3.connect(path, isolation_level=None)
@@ -205,7 +206,7 @@ def test_a_full_disk_is_named(path: Path, monkeypatch: pytest.MonkeyPatch) -> No
         connection.execute("PRAGMA max_page_count = 40")
         return connection
 
-    monkeypatch.setattr(sqlite_store.sqlite3, "connect", connect)
+    monkeypatch.setattr(sqlite_schema.sqlite3, "connect", connect)
     store = SqliteStore(path, ttl=100)
     (root,) = save_chain(store, 1)
     assert "full" in unavailable(lambda: store.save(session("resp_big", root, metadata={"x": "y" * 500_000})))
@@ -220,7 +221,7 @@ def test_a_file_that_can_only_be_read_is_named(path: Path, monkeypatch: pytest.M
     store.close()
     real = sqlite3.connect
     monkeypatch.setattr(
-        sqlite_store.sqlite3,
+        sqlite_schema.sqlite3,
         "connect",
         lambda file, **options: real(f"file:{file}?mode=ro", uri=True, **options),
     )
@@ -256,7 +257,7 @@ def test_an_older_file_is_brought_up_to_date_once(path: Path, monkeypatch: pytes
     ids = save_chain(old, 2)
     old.close()
     newer = (*MIGRATIONS, "ALTER TABLE responses ADD COLUMN colour TEXT; UPDATE responses SET colour = 'blue'")
-    monkeypatch.setattr(sqlite_store, "MIGRATIONS", newer)
+    monkeypatch.setattr(sqlite_schema, "MIGRATIONS", newer)
 
     stores = [SqliteStore(path, ttl=100) for _ in range(4)]
     threads = [threading.Thread(target=store.ping) for store in stores]
@@ -267,7 +268,7 @@ def test_an_older_file_is_brought_up_to_date_once(path: Path, monkeypatch: pytes
     assert len(stores[0].resolve_chain(ids[-1], owner=OWNER).turns) == 2
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT DISTINCT colour FROM responses").fetchall() == [("blue",)]
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (len(newer),)
     connection.close()
     for store in stores:
         store.close()
@@ -278,7 +279,7 @@ def test_a_migration_that_fails_changes_nothing(path: Path, monkeypatch: pytest.
     (only,) = save_chain(old, 1)
     old.close()
     with monkeypatch.context() as patch:
-        patch.setattr(sqlite_store, "MIGRATIONS", (*MIGRATIONS, "DROP TABLE responses; DROP TABLE nothing"))
+        patch.setattr(sqlite_schema, "MIGRATIONS", (*MIGRATIONS, "DROP TABLE responses; DROP TABLE nothing"))
         assert "nothing" in unavailable(SqliteStore(path, ttl=100).ping)
     assert old.get(only, OWNER)
     old.close()

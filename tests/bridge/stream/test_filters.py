@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from bridge.spec import Usage
-from bridge.stream.deltas import EndDelta, FinishDelta, ReasoningDelta, TextDelta, UsageDelta
+from bridge.stream.call_markup import without_call_markup
+from bridge.stream.deltas import EndDelta, FinishDelta, ReasoningDelta, TextDelta, ToolCallDelta, UsageDelta
 from bridge.stream.fences import without_fences
 from bridge.stream.think_tags import without_think_tags
 
@@ -65,3 +66,41 @@ def test_fences(text, expected, size):
     usage = UsageDelta(Usage(input_tokens=1, output_tokens=1))  # some upstreams report it with every chunk
     deltas = [delta for piece in cut(text, size) for delta in (piece, usage)]
     assert joined(without_fences([*deltas, FinishDelta("stop"), EndDelta()]), TextDelta).strip() == expected
+
+
+def marked(calls):
+    return [(delta.name, delta.arguments) for delta in calls if isinstance(delta, ToolCallDelta)]
+
+
+DSML = (
+    'ok <｜DSML｜tool_calls>\n<｜DSML｜invoke name="run">\n<｜DSML｜parameter name="q" string="true">1</｜DSML｜parameter>\n'
+    '<｜DSML｜parameter name="n" string="false">2</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>'
+)
+MARKUP = [
+    ("DSML", DSML, "ok", [("run", '{"q":"1","n":2}')]),
+    ("JSON", 'a\n<tool_call>\n{"name": "run", "arguments": {"q": 1}}\n</tool_call>\nb', "ab", [("run", '{"q":1}')]),
+    (
+        "two calls",
+        '<tool_call>{"name":"a"}</tool_call>\n<tool_call>{"name":"b","arguments":"{}"}</tool_call>',
+        "",
+        [("a", "{}"), ("b", "{}")],
+    ),
+    (
+        "invoke",
+        '<function_calls><invoke name="run"><parameter name="q">x y</parameter></invoke></function_calls>',
+        "",
+        [("run", '{"q":"x y"}')],
+    ),
+    ("no markup", "1 < 2 and <b>bold</b> \n", "1 < 2 and <b>bold</b> \n", []),
+    ("unreadable", "<tool_call>no json</tool_call> x", "<tool_call>no json</tool_call> x", []),
+    ("unclosed", 'a <tool_call>{"name"', 'a <tool_call>{"name"', []),
+]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+@pytest.mark.parametrize(("text", "left", "calls"), [row[1:] for row in MARKUP], ids=[row[0] for row in MARKUP])
+def test_call_markup(text, left, calls, size):
+    deltas = list(without_call_markup([*cut(text, size), FinishDelta("stop")]))
+    assert joined(deltas, TextDelta) == left
+    assert marked(deltas) == calls
+    assert deltas[-1] == FinishDelta("stop")

@@ -13,6 +13,7 @@ from bridge.stream.deltas import (
     FinishDelta,
     ReasoningDelta,
     RefusalDelta,
+    SearchDelta,
     TextDelta,
     ToolCallDelta,
     UsageDelta,
@@ -55,6 +56,7 @@ DELTAS = st.one_of(
     st.builds(RefusalDelta, st.text(min_size=1, max_size=5)),
     st.builds(ReasoningDelta, st.text(min_size=1, max_size=5)),
     st.just(AnnotationDelta(CITATION)),
+    st.just(SearchDelta("q", ("https://a.example",))),
     st.builds(
         ToolCallDelta,
         index=st.sampled_from([None, 0, 0, 1, 2]),

@@ -63,3 +63,22 @@ def test_a_stream_is_read() -> None:
         FinishDelta("repetition_truncation"),
         UsageDelta(Usage(input_tokens=9, output_tokens=3, cached_tokens=5, reasoning_tokens=1)),
     ]
+
+
+def test_the_search_tool_keeps_its_settings_beside_the_type():
+    place = {"type": "approximate", "country": "China", "city": None}
+    patched = XIAOMI.patch_request({"messages": [], "tools": [{"type": "web_search", "user_location": place}]})
+    location = {"type": "approximate", "country": "China"}
+    assert patched["tools"] == [{"type": "web_search", "force_search": False, "limit": 3, "user_location": location}]
+
+
+def test_citations_beside_the_type_are_read():
+    annotations = [{"type": "url_citation", "url": "https://a.example", "title": "A", "site_name": "a"}]
+    (delta,) = XIAOMI.read_deltas({"choices": [{"index": 0, "delta": {"annotations": annotations}}]})
+    assert delta.annotation == {
+        "type": "url_citation",
+        "url": "https://a.example",
+        "title": "A",
+        "start_index": 0,
+        "end_index": 0,
+    }

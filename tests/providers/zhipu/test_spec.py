@@ -9,7 +9,7 @@ import pytest
 
 from bridge import errors as codes
 from bridge.spec import Usage
-from bridge.stream.deltas import FinishDelta, ReasoningDelta, TextDelta, ToolCallDelta, UsageDelta
+from bridge.stream.deltas import FinishDelta, ReasoningDelta, SearchDelta, TextDelta, ToolCallDelta, UsageDelta
 from providers.faults import status_error
 from providers.zhipu.spec import ZHIPU
 from tests.providers.wire import body_sent, deltas_of
@@ -101,3 +101,29 @@ def test_numbers_are_understood_without_their_sentence(number: str) -> None:
 
     assert error.code == code
     assert "请求失败" in error.message
+
+
+def test_the_search_tool_is_declared_as_the_vendor_wants_it():
+    tools = [{"type": "web_search", "search_context_size": "high", "filters": {"allowed_domains": ["a.example", "b"]}}]
+    patched = ZHIPU.patch_request({"model": "glm-5.3", "messages": [], "tools": tools})
+    search = {
+        "enable": True,
+        "search_engine": "search_std",
+        "search_result": True,
+        "count": 10,
+        "search_domain_filter": "a.example",
+    }
+    assert patched["tools"] == [{"type": "web_search", "web_search": search}]
+
+
+FOUND = [{"title": "A", "link": "https://a.example", "refer": "ref_1"}, {"title": "no link"}]
+
+
+def test_what_a_search_found_becomes_a_search_item_and_citations():
+    chunk = {"choices": [{"index": 0, "delta": {"content": "x"}}], "web_search": FOUND}
+    search, citation, text = ZHIPU.read_deltas(chunk)
+    assert search == SearchDelta("", ("https://a.example",))
+    assert citation.annotation["url"] == "https://a.example" and citation.annotation["title"] == "A"
+    assert text == TextDelta("x")
+    body = {"choices": [{"index": 0, "message": {"content": "x"}, "finish_reason": "stop"}], "web_search": FOUND}
+    assert list(ZHIPU.read_response(body))[0] == search
