@@ -7,6 +7,8 @@ from typing import Any
 
 Response = dict[str, Any]
 
+EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh", "max"})
+
 
 def new_response(request: Mapping[str, Any], *, response_id: str, created_at: int, stored: bool) -> Response:
     """The response as it is when it begins: status in_progress, no output. `request` is a validated body."""
@@ -75,4 +77,6 @@ def _echo_text(text: Mapping[str, Any] | None) -> dict[str, Any]:
 def _echo_reasoning(reasoning: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if reasoning is None:
         return None
-    return {"effort": reasoning.get("effort"), "summary": reasoning.get("summary")}
+    effort = reasoning.get("effort")
+    # Codex passes on whatever its user typed; a word that no client's model of the API knows would break the others.
+    return {"effort": effort if effort in EFFORTS else None, "summary": reasoning.get("summary")}

@@ -23,6 +23,7 @@ TERMINALS = {"response.completed": "completed", "response.incomplete": "incomple
 OPEN_ITEMS = {"message", "function_call", "function_call_output", "reasoning", "compaction"}  # known to Open Responses
 # Words on which Codex decides not to repeat a request; the SDK's list lacks them although OpenAI sends them.
 CODES_BESIDE_THE_SDK = {"context_length_exceeded", "insufficient_quota"}
+EFFORTS_OF_THE_SDK = {"minimal", "max"}  # which Open Responses does not list
 EVENT_SCHEMAS = {
     "response.created": "ResponseCreatedStreamingEvent",
     "response.in_progress": "ResponseInProgressStreamingEvent",
@@ -186,8 +187,12 @@ def _open_part(response: dict[str, Any]) -> dict[str, Any]:
     foreign_choice = isinstance(choice, dict) and choice.get("type") not in ("function", "allowed_tools")
     if isinstance(choice, dict) and choice.get("type") == "allowed_tools":
         choice = {**choice, "tools": [tool for tool in choice["tools"] if tool.get("type") == "function"]}
+    reasoning = response["reasoning"]
+    if reasoning and reasoning["effort"] in EFFORTS_OF_THE_SDK:
+        reasoning = {**reasoning, "effort": None}
     return {
         **response,
+        "reasoning": reasoning,
         "tools": [tool for tool in response["tools"] if tool.get("type") == "function"],
         "output": [item for item in response["output"] if not _is_foreign(item)],
         "tool_choice": "auto" if foreign_choice else choice,
