@@ -7,7 +7,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from pythonjsonlogger.json import JsonFormatter
+from pythonjsonlogger.orjson import OrjsonFormatter
 
 from .config.model import LoggingConfig
 
@@ -30,7 +30,7 @@ def configure_logging(config: LoggingConfig) -> None:
     logger.handlers[:] = [handler]
 
 
-class JsonLines(JsonFormatter):
+class JsonLines(OrjsonFormatter):
     """One JSON object a line; the facts stand beside time, level and message."""
 
     def __init__(self) -> None:

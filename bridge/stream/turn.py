@@ -126,6 +126,8 @@ class Turn:
     def speak(self, delta: Spoken) -> list[Event]:
         block = self._open
         if type(block) is MessageBlock and not self._waiting:  # the usual case: nothing to decide
+            if type(delta) is TextDelta:
+                return block.text(delta.text, delta.logprobs)
             return self._spoken(block, delta)
         return self._give("message", delta)
 
