@@ -8,7 +8,9 @@ from ..version import VERSION
 from .codex import codex_config
 from .config import config
 from .init import init
+from .models import models
 from .serve import serve
+from .trace import trace
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -17,5 +19,5 @@ def main() -> None:
     """GodeX: the OpenAI Responses API in front of Chat Completions providers."""
 
 
-for command in (serve, init, config, codex_config):
+for command in (serve, init, config, models, codex_config, trace):
     main.add_command(command)
