@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import orjson
@@ -103,8 +103,7 @@ def _orphan_note(output: Output) -> str:
 def heal_calls(blocks: Iterable[Block], id_format: ToolIdFormat, notes: Diagnostics) -> None:
     """Make every call legal in place: an id of the upstream's format and used once, arguments that are a JSON object,
     an output."""
-    used: set[str] = set()
-    number = 0
+    ids = _CallIds(id_format)
     for block in blocks:
         if not isinstance(block, Assistant):
             continue
@@ -113,12 +112,7 @@ def heal_calls(blocks: Iterable[Block], id_format: ToolIdFormat, notes: Diagnost
                 call.output = Output(call.call_id, [{"type": "text", "text": NO_OUTPUT}], call.path)
                 notes.repaired(call.path, "the call has no output: a stand-in is sent")
             call.arguments = _object_text(call, notes)
-            if id_format == "any":
-                call.call_id = _distinct(call, used, notes)
-            else:
-                call.call_id = _formatted(call, id_format, number, used)
-            used.add(call.call_id)
-            number += 1
+            call.call_id = ids.legal(call, notes)
 
 
 def _object_text(call: Called, notes: Diagnostics) -> str:
@@ -129,25 +123,46 @@ def _object_text(call: Called, notes: Diagnostics) -> str:
     return call.arguments if parsed or call.arguments.strip() else "{}"
 
 
-def _distinct(call: Called, used: set[str], notes: Diagnostics) -> str:
-    wanted = call.call_id or "call"
-    if call.call_id and call.call_id not in used:
-        return call.call_id
-    notes.repaired(f"{call.path}.call_id", "missing or used by an earlier call: renumbered")
-    number = 2
-    while f"{wanted}_{number}" in used:
-        number += 1
-    return f"{wanted}_{number}"
+class _CallIds:
+    """Ids for the calls of one conversation, each used once, the same on every turn."""
+
+    def __init__(self, id_format: ToolIdFormat) -> None:
+        self._format = id_format
+        self._used: set[str] = set()
+        self._repeats: defaultdict[str, int] = defaultdict(int)  # how often an id was asked for before
+        self._calls = 0
+
+    def legal(self, call: Called, notes: Diagnostics) -> str:
+        if self._format == "function_index":  # Kimi's own: the calls of the history are counted
+            chosen = f"functions.{call.name}:{self._calls}"
+        elif self._format == "alnum9":
+            chosen = self._nine_characters(call.call_id)
+        else:
+            chosen = self._distinct(call, notes)
+        self._used.add(chosen)
+        self._calls += 1
+        return chosen
+
+    def _distinct(self, call: Called, notes: Diagnostics) -> str:
+        if call.call_id and call.call_id not in self._used:
+            return call.call_id
+        notes.repaired(f"{call.path}.call_id", "missing or used by an earlier call: renumbered")
+        wanted = call.call_id or "call"
+        return self._first_free(wanted, lambda number: f"{wanted}_{number}")
+
+    def _nine_characters(self, call_id: str) -> str:
+        if _ALNUM9.fullmatch(call_id) and call_id not in self._used:
+            return call_id
+        return self._first_free(call_id, lambda number: _nine_hex(f"{call_id}/{number}"))
+
+    def _first_free(self, wanted: str, numbered: Callable[[int], str]) -> str:
+        """Numbers that were given out are not tried again, so that a thread of equal ids stays cheap."""
+        while True:
+            self._repeats[wanted] += 1
+            candidate = numbered(self._repeats[wanted] + 1)
+            if candidate not in self._used:
+                return candidate
 
 
-def _formatted(call: Called, id_format: ToolIdFormat, number: int, used: set[str]) -> str:
-    if id_format == "function_index":  # Kimi's own: the calls of the history are counted
-        return f"functions.{call.name}:{number}"
-    if _ALNUM9.fullmatch(call.call_id) and call.call_id not in used:
-        return call.call_id
-    salt = 0
-    while True:
-        digest = hashlib.sha256(f"{call.call_id}/{salt}".encode("utf-8", "surrogatepass")).hexdigest()[:9]
-        if digest not in used:
-            return digest
-        salt += 1
+def _nine_hex(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:9]
