@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bridge.plan.reasoning import LEVELS, nearest_level
 from bridge.spec import Capabilities
 from providers.registry import builtin_specs
 
 from .codex_instructions import BASE_INSTRUCTIONS
-from .gateway import Gateway
 from .resolver import Target
 
+if TYPE_CHECKING:
+    from .gateway import Gateway
+
 CREATED = 0  # Unix seconds; upstreams do not tell when a model was made, and clients only want a number
+# For a model of which nobody said it (capabilities.context_window does): without a number Codex never sums a session
+# up, until the upstream refuses it.
+ASSUMED_WINDOW = 128_000  # tokens
 TOOL_OUTPUT_TOKENS = 10_000  # how much of one tool's output Codex keeps; the value of its own models
 
 LEVEL_TEXTS = {
@@ -87,14 +92,13 @@ def codex_entry(model: ServedModel, priority: int) -> dict[str, Any]:
         # false would make Codex ask for one call at a time, which every provider keeps here anyway
         "supports_parallel_tool_calls": True,
         "experimental_supported_tools": [],
+        "context_window": caps.context_window or ASSUMED_WINDOW,
         "input_modalities": ["text", "image"] if caps.input_images else ["text"],
     }
     if "custom" in caps.tools or "custom" in caps.degraded_tools:
         entry["apply_patch_tool_type"] = "freeform"
     if levels and caps.thinking_by_default:
         entry["default_reasoning_level"] = nearest_level("medium", levels)
-    if caps.context_window is not None:
-        entry["context_window"] = caps.context_window
     return entry
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from bridge.errors import GodeXError
+from bridge.errors import GodeXError, SessionError
 from bridge.plan.diagnostics import Diagnostics
 from bridge.protocol.chat import ChatRequest
 from bridge.request.build import Plan
@@ -17,12 +20,21 @@ from bridge.spec import Usage
 from bridge.stream.turn import Turn
 from providers.registry import Provider
 
+from .config.model import KeyLimits
 from .ids import new_item_id
+from .logs import fields
 from .resolver import Target
+from .sessions.chain import input_items
+from .sessions.conversations import Entry
+from .sessions.ids import item_id
+from .sessions.items import turn_items
 from .sessions.session import make_session
 
 if TYPE_CHECKING:
     from .gateway import Gateway
+    from .limits.limiter import Admission
+
+log = logging.getLogger("godex")
 
 
 class ClientGone(BaseException):
@@ -35,6 +47,7 @@ class Caller:
 
     owner: str = ""
     name: str = ""
+    limits: KeyLimits = KeyLimits()
     key: str = field(default="", repr=False)
 
 
@@ -43,8 +56,17 @@ class ResponsesContext:
     """Made by pipelines/exchange.prepare once everything about the request is decided.
 
     stored        the response is to be saved (store is not false)
+    chat          what the upstream is asked now
+    full_chat     what it is asked for the answer, as long as `chat` asks it for a summary to go on from
+    summary       from which the answer goes on
     compacts      the answer is one sealed summary of the conversation
+    conversation_id        of the conversation that the turn is added to when it has ended
+    standing_instructions  those in effect that the request itself does not give
     wants_report  the reply carries its diagnostics in full
+    calls         how often the upstream was asked for this answer
+    full_length   estimated tokens of the request before it was shortened, 0 as long as it was not
+    shortened     how often a refusal for length was answered with a shorter request
+    admission     the caller's limits, to be told what the answer used
     error         what failed the response, for callers that need more than its `error` object
     interrupted   why the gateway itself ends the response before the upstream does
     """
@@ -58,12 +80,21 @@ class ResponsesContext:
     provider: Provider
     plan: Plan
     chat: ChatRequest
+    full_chat: ChatRequest | None
     stored: bool
     compacts: bool
+    conversation_id: str | None
+    standing_instructions: str | None
     wants_report: bool
     created_at: int
     started: float
     turn: Turn = field(init=False)
+    calls: int = 0
+    summary: str | None = None
+    full_length: int = 0
+    shortened: int = 0
+    _items_made: Iterator[int] = field(default_factory=count)
+    admission: Admission | None = None
     error: BaseException | None = None
     interrupted: GodeXError | None = None
     first_event: float | None = None
@@ -84,6 +115,11 @@ class ResponsesContext:
     @property
     def streams(self) -> bool:
         return bool(self.request.get("stream"))
+
+    def ask_instead(self, chat: ChatRequest) -> None:
+        """The summary is there, or there will be none: what follows is the answer."""
+        self.chat, self.full_chat = chat, None
+        self.full_length = self.shortened = 0
 
     def ask_again(self, error: GodeXError) -> None:
         """Put a faulty answer and what is wrong with it before the model; the next turn has the same response id."""
@@ -109,7 +145,7 @@ class ResponsesContext:
             response,
             self.plan.tools,
             self.plan.notes,
-            new_id=new_item_id,
+            new_id=self._new_id,
             now=lambda: int(time.time()),
             seal=self.seal if sealed else None,
             raw=self.gateway.config.reasoning.stream == "raw",
@@ -121,9 +157,36 @@ class ResponsesContext:
         self.interrupted = error
         self.cancel()
 
+    def _new_id(self, prefix: str) -> str:
+        """Items are found by their ids, which carry the response's; those of calls also go to the provider."""
+        return new_item_id(prefix) if prefix == "call" else item_id(prefix, self.response_id, next(self._items_made))
+
     def save(self, response: dict[str, Any]) -> None:
-        """Store the response. Raises SessionError where the store cannot take it."""
-        self.gateway.store.save(make_session(self.request, response, self.caller.owner))
+        """Store the response, and its turn in the conversation. Raises SessionError where the store cannot take it."""
+        store, owner = self.gateway.store, self.caller.owner
+        compacted = any(item["type"] == "compaction" for item in response["output"])
+        session = make_session(self.request, response, owner, self.standing_instructions if compacted else None)
+        store.save(session)
+        if self.conversation_id is None or not self._continues(response):
+            return
+        items = [*turn_items(input_items(session.request), self.response_id), *response["output"]]
+        try:
+            added = store.conversations.add_turn(
+                self.conversation_id, owner, [Entry(item, self.response_id) for item in items]
+            )
+        except SessionError:
+            with suppress(SessionError):  # no response without its turn: the client is told that it failed
+                store.delete(self.response_id, owner)
+            raise
+        if not added:
+            log.warning(
+                "the conversation is gone", extra=fields(**self.log_fields(), conversation=self.conversation_id)
+            )
+
+    def _continues(self, response: dict[str, Any]) -> bool:
+        """Whether later turns may go on from this response: the same for chains and conversations."""
+        may_be_incomplete = self.gateway.config.session.include_incomplete
+        return response["status"] == "completed" or (may_be_incomplete and response["status"] == "incomplete")
 
     def log_fields(self) -> dict[str, Any]:
         return {

@@ -31,15 +31,19 @@ WRITE_PATIENCE: Final = 60.0  # seconds for which a client may leave unread what
 class InProgress:
     """One request, from its head to the last byte of its answer.
 
-    stop   ends its answer with an error; None while there is no answer that could be ended
-    due    reading of time.monotonic() by which its body must be here, or what is being written taken; else NEVER
-    rests  nothing is being asked (a WebSocket between two frames): it need not be spared when the process is to stop
+    began    reading of time.monotonic()
+    headers  for its answer, whatever that will be
+    stop     ends its answer with an error; None while there is no answer that could be ended
+    due      reading of time.monotonic() by which its body must be here, or what is being written taken; else NEVER
+    rests    nothing is being asked (a WebSocket between two frames): it need not be spared when the process is to stop
     """
 
-    __slots__ = ("_client", "_error", "_greenlet", "_written", "due", "rests", "stop")
+    __slots__ = ("_client", "_error", "_greenlet", "_written", "began", "due", "headers", "rests", "stop")
 
     def __init__(self, client: Any = None, greenlet: Any = None) -> None:
         """client: its socket; greenlet: the one that serves the request. None where they are not ours to touch."""
+        self.began = time.monotonic()
+        self.headers: dict[str, str] = {}
         self.stop: Callable[[GodeXError], None] | None = None
         self.due = NEVER
         self.rests = False
@@ -110,6 +114,11 @@ class Drain:
 
     def __len__(self) -> int:
         return len(self._running)
+
+    @property
+    def streams(self) -> int:
+        """How many requests are being answered by an upstream just now."""
+        return sum(request.stop is not None for request in tuple(self._running))
 
     def enter(self, client: Any) -> InProgress:
         """A request begins, in the greenlet or thread that serves it. client: its socket.

@@ -11,6 +11,7 @@ from .config.loader import load_config
 from .config.model import Config
 from .gateway import Gateway
 from .http import compact as _compact_routes
+from .http import conversations as _conversation_routes
 from .http import health as _health_routes
 from .http import models as _model_routes
 from .http import responses as _response_routes
@@ -22,6 +23,7 @@ ROUTES = (
     _response_routes,
     _compact_routes,
     _stored_routes,
+    _conversation_routes,
     _model_routes,
     _health_routes,
     _websocket_routes,

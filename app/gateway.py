@@ -5,17 +5,25 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING, cast
 
 from bridge.errors import PROVIDER_NOT_REGISTERED, ServerError
+from providers.client import Client
 from providers.registry import Provider, builtin_specs, connect
 
+from .config.keys import KeyRing
 from .config.model import Config
 from .config.settings import client_settings, session_settings
+from .http.outbox import Heart
+from .limits.limiter import Limiter
 from .resolver import ModelResolver
 from .sealing import Sealer, new_secret
 from .sessions.factory import open_store
 from .sessions.store import SessionStore
-from .trace.recorder import NullRecorder, Recorder
+from .trace.recorder import NullRecorder, Recorder, TraceRecorder
+
+if TYPE_CHECKING:
+    from .limits.ledger import Ledger
 
 SEAL_SETTING = "seal_key"
 
@@ -31,13 +39,44 @@ class Gateway:
             config.providers.keys() - config.unsupported,
             config.unsupported,
         )
-        self.trace: Recorder = NullRecorder()
+        self.trace: Recorder = TraceRecorder(config.trace, _keys(config)) if config.trace.enabled else NullRecorder()
+        self.heart = Heart(config.server.heartbeat)
+        self.keys = KeyRing(config.auth)
+        self.limiter = Limiter(self._open_ledger, self._count_limited)
         self._providers: dict[str, Provider] = {}
         self._lock = threading.Lock()
 
     @cached_property
     def store(self) -> SessionStore:
-        return open_store(session_settings(self.config.session))
+        from .metrics import TimedStore  # the master, which checks configurations, must not import it
+
+        return cast(SessionStore, TimedStore(open_store(session_settings(self.config.session))))
+
+    @property
+    def opened_store(self) -> SessionStore | None:
+        """The store, if it was used already."""
+        return self.__dict__.get("store")
+
+    @property
+    def clients(self) -> Mapping[str, Client]:
+        """By provider, as far as they were used already."""
+        return {name: provider.client for name, provider in tuple(self._providers.items())}
+
+    def _open_ledger(self) -> Ledger:
+        from .limits.ledger import open_ledger  # redis, in it, must not be imported by the master
+
+        return open_ledger(self.config.session)
+
+    def _count_limited(self, key: str, limit: str) -> None:
+        from .metrics import metrics
+
+        metrics().limited(key, limit)
+
+    def look_after(self, lag: float | None = None) -> None:
+        """Once a second. lag: seconds by which the event loop was late."""
+        from .metrics import metrics
+
+        metrics().sample(self, lag)
 
     @cached_property
     def sealer(self) -> Sealer:
@@ -78,8 +117,18 @@ class Gateway:
 
     def close(self, timeout: float = 5.0) -> None:
         """Let go of connections and write what still waits, which may take `timeout` seconds."""
-        self.trace.close()
+        self.trace.close(timeout / 2)
+        self.limiter.close()
         for provider in self._providers.values():
             provider.client.close()
-        if "store" in self.__dict__:
-            self.store.close(timeout)
+        if self.opened_store is not None:
+            self.opened_store.close(timeout)
+
+
+def _keys(config: Config) -> tuple[str, ...]:
+    """Every key that is sent upstream."""
+    return tuple(
+        secret.reveal()
+        for provider in config.providers.values()
+        for secret in (*provider.credentials.api_keys, *provider.headers.values())
+    )

@@ -16,6 +16,7 @@ from gunicorn.arbiter import Arbiter
 
 from bridge.errors import GodeXError
 
+from . import metrics_folder
 from .config.model import Config, is_loopback
 from .worker import Worker
 
@@ -34,10 +35,17 @@ def gunicorn_settings(config: Config) -> dict[str, Any]:
     def on_starting(arbiter: Arbiter) -> None:
         """The addresses may come from gunicorn's own -b, which the configuration knows nothing about."""
         outside = [host for host in map(_listening_host, arbiter.cfg.address) if not is_loopback(host)]
-        if outside and not (config.auth.keys or config.auth.open):
+        if outside and not (config.auth.has_keys or config.auth.open):
             raise SystemExit(
                 f"auth.keys: none, but {outside[0]} can be reached from outside: add a key or say auth.open: true"
             )
+        metrics_folder.prepare()
+
+    def child_exit(arbiter: Arbiter, worker: Worker) -> None:
+        metrics_folder.forget_worker(worker.pid)
+
+    def on_exit(arbiter: Arbiter) -> None:
+        metrics_folder.remove()
 
     return {
         "bind": bind_address(server.host, server.port),
@@ -53,6 +61,8 @@ def gunicorn_settings(config: Config) -> dict[str, Any]:
         "proc_name": "godex",
         "loglevel": config.logging.level,
         "on_starting": on_starting,
+        "child_exit": child_exit,
+        "on_exit": on_exit,
     }
 
 

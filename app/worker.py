@@ -98,7 +98,9 @@ class Worker(GeventWorker):
         while self.alive:
             self.notify()
             self._look_after(self.cfg.keepalive)
-            self._stop_asked.wait(LOOK_EVERY)
+            before = time.monotonic()
+            if not self._stop_asked.wait(LOOK_EVERY) and self._gateway is not None:
+                self._gateway.look_after(lag=max(0.0, time.monotonic() - before - LOOK_EVERY))
         self._drain(servers, time.monotonic() + self.cfg.graceful_timeout)
 
     def _listen(self, sock: Any) -> StreamServer:
@@ -141,9 +143,13 @@ class Worker(GeventWorker):
         gevent.sleep(0)
 
     def _close_application(self, timeout: float) -> None:
-        gateway = getattr(self.wsgi, "extensions", {}).get("godex")
-        if gateway is not None:
-            gateway.close(timeout)
+        if self._gateway is not None:
+            self._gateway.close(timeout)
+
+    @property
+    def _gateway(self) -> Any:
+        """None where the application is wrapped into something else."""
+        return getattr(self.wsgi, "extensions", {}).get("godex")
 
 
 def _stop_listening(server: StreamServer) -> None:

@@ -6,6 +6,7 @@ import ipaddress
 import json
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,9 +16,11 @@ from providers.registry import builtin_specs
 from ..catalogue import ServedModel, codex_catalogue, served_model, served_models
 from ..config.loader import demo_config
 from ..config.model import Config
-from ..gateway import Gateway
 from .config import CONFIG_OPTION
 from .problems import Refused, checked_config
+
+if TYPE_CHECKING:
+    from ..gateway import Gateway
 
 CLIENT_KEY = "GODEX_API_KEY"
 CATALOGUE = "godex-models.json"
@@ -34,6 +37,10 @@ def codex_config(path: str | None, demo: bool, model: str | None, base_url: str 
     """Print the block for Codex's config.toml, or write it as the profile `godex`, with the catalogue of models."""
     if demo and path:
         raise click.UsageError("--demo brings its own configuration: leave out --config")
+    # Here, not above: it brings the libraries of all stores, and `godex serve` must not have them before its workers
+    # patch the sockets.
+    from ..gateway import Gateway
+
     config = checked_config(demo_config() if demo else path)
     models = _models(Gateway(config), model)
     home = Path(os.environ.get("CODEX_HOME") or Path.home() / ".codex").absolute()

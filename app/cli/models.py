@@ -9,7 +9,6 @@ import click
 
 from ..catalogue import ServedModel, served_models
 from ..config.model import Config
-from ..gateway import Gateway
 from .config import CONFIG_OPTION
 from .problems import checked_config
 
@@ -19,6 +18,10 @@ from .problems import checked_config
 @click.option("--json", "as_json", is_flag=True, help="JSON instead of a table.")
 def models(path: str | None, as_json: bool) -> None:
     """List the models that can be asked for, who answers them, and what each can do."""
+    # Here, not above: it brings the libraries of all stores, and `godex serve` must not have them before its workers
+    # patch the sockets.
+    from ..gateway import Gateway
+
     config = checked_config(path)
     rows = [_row(model, config) for model in served_models(Gateway(config))]
     if as_json:

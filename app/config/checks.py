@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from bridge.spec import ProviderSpec
 
 from .hints import Problem, did_you_mean
+from .keys import read_keys
 from .model import Config, ProviderConfig
 
 
@@ -78,9 +79,15 @@ def _reachable(path: str, provider: ProviderConfig, spec: ProviderSpec) -> Itera
 
 
 def _doors(config: Config) -> Iterator[Problem]:
-    if config.auth.open and config.auth.keys:
-        yield Problem("auth.open", "stands beside auth.keys: keep one of them")
-    if not (config.auth.keys or config.auth.open or config.server.on_loopback):
+    if config.auth.open and config.auth.has_keys:
+        beside = "auth.keys" if config.auth.keys else "auth.keys_file"
+        yield Problem("auth.open", f"stands beside {beside}: keep one of them")
+    if config.auth.keys_file:
+        try:
+            read_keys(config.auth.keys_file)
+        except ValueError as error:
+            yield Problem("auth.keys_file", str(error))
+    if not (config.auth.has_keys or config.auth.open or config.server.on_loopback):
         yield Problem(
             "auth.keys",
             f"none, but server.host {config.server.host} can be reached from outside: add a key"

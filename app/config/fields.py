@@ -74,16 +74,22 @@ class Positive(fields.Field[float]):
 
 
 class Duration(fields.Field[float]):
-    """Seconds as a number, or a number with a unit: 500ms, 10s, 15m, 2h, 30d, 4w. Gives seconds above zero."""
+    """Seconds as a number, or a number with a unit: 500ms, 10s, 15m, 2h, 30d, 4w. Gives seconds.
+
+    or_zero: 0 is a value too; else they are above zero.
+    """
 
     default_error_messages = {"null": "must be a duration: seconds, or a number with a unit such as 15m, 2h, 30d"}
 
+    def __init__(self, or_zero: bool = False, **options: Any) -> None:
+        self.or_zero = or_zero
+        super().__init__(**options)
+
     def _deserialize(self, value: Any, attr: str | None, data: Mapping[str, Any] | None, **kwargs: Any) -> float:
         match = None if isinstance(value, bool) else _DURATION.fullmatch(str(value))
-        if match is None or float(match[1]) == 0:
-            raise ValidationError(
-                "must be a duration above zero: seconds, or a number with a unit (500ms, 10s, 15m, 2h, 30d)"
-            )
+        if match is None or (float(match[1]) == 0 and not self.or_zero):
+            kind = "a duration" if self.or_zero else "a duration above zero"
+            raise ValidationError(f"must be {kind}: seconds, or a number with a unit (500ms, 10s, 15m, 2h, 30d)")
         return float(match[1]) * _SECONDS[match[2]]
 
 

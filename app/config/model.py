@@ -64,8 +64,14 @@ class ApiKey:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthConfig:
     keys: tuple[ApiKey, ...] = ()
+    keys_file: str | None = None  # more of them, read again when it changes
     open: bool = False  # no keys although others can connect
     seal_keys: tuple[Secret, ...] = ()  # the first seals, all of them unseal; none = made once, kept in the store
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether callers need one."""
+        return bool(self.keys or self.keys_file)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,6 +195,7 @@ class OutputConfig:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReasoningConfig:
     stream: ReasoningStream = "summary"
+    memory: float = 6 * 60 * 60.0  # how long reasoning is kept for clients that do not send it back; 0 = not at all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -108,6 +108,7 @@ class AuthSection(Section):
     builds = model.AuthConfig
 
     keys = fields.List(fields.Nested(KeySection))
+    keys_file = Text()
     open = Switch()
     seal_key = SecretText()
     seal_keys = fields.List(SecretText())
@@ -126,9 +127,20 @@ class AuthSection(Section):
     def build(self, data: dict[str, Any], **_: Any) -> model.AuthConfig:
         return model.AuthConfig(
             keys=tuple(key for key in data.get("keys", []) if key is not None),
+            keys_file=data.get("keys_file"),
             open=data.get("open", False),
             seal_keys=tuple(_as_list(data.get("seal_key")) or _as_list(data.get("seal_keys"))),
         )
+
+
+class KeysFile(Section):
+    """auth.keys_file. Loads to a tuple of keys."""
+
+    keys = fields.List(fields.Nested(KeySection))
+
+    @post_load
+    def build(self, data: dict[str, Any], **_: Any) -> Any:
+        return tuple(key for key in data.get("keys", []) if key is not None)
 
 
 class ModelsSection(Section):
@@ -285,6 +297,7 @@ class ReasoningSection(Section):
     builds = model.ReasoningConfig
 
     stream = Text("summary", "raw")
+    memory = Duration(or_zero=True)
 
 
 class TraceSection(Section):
@@ -328,3 +341,4 @@ class ConfigFile(Section):
 
 
 CONFIG_FILE = ConfigFile()
+KEY_LIST = KeysFile()

@@ -12,10 +12,19 @@ from ..context import Caller
 from ..drain import process_drain
 from ..gateway import Gateway
 from ..ids import new_request_id
+from ..metrics import metrics
 from .auth import authenticate
 from .errors import error_response, unexpected_response
 
 EXTENSION = "godex"
+# An API: nothing that it says is a page, and what it says is for one caller only.
+HARDENED = (
+    ("X-Content-Type-Options", "nosniff"),
+    ("Cache-Control", "no-store"),
+    ("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("Referrer-Policy", "no-referrer"),
+    ("Cross-Origin-Resource-Policy", "same-origin"),
+)
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 api = Blueprint("godex_api", __name__)  # under the prefix, /v1: needs a key
@@ -45,6 +54,7 @@ def request_id() -> str:
 @api.before_request
 def enter_request() -> None:
     """Known to the process from here on, so that it ends properly when its worker has to stop."""
+    request_id()  # from here on it stands in the log
     g.godex_in_progress = process_drain.enter(request.environ.get("gunicorn.socket"))
     if request.method == "POST":
         g.godex_in_progress.reads_body(request.content_length or 0)
@@ -57,7 +67,15 @@ def leave_when_written(response: Response) -> Response:
     if running is not None:
         if not response.is_streamed:
             running.writes(response.content_length or 0)
+        response.headers.update(running.headers)
         response.call_on_close(lambda: process_drain.leave(running))
+    return response
+
+
+@api.after_request
+def count_answer(response: Response) -> Response:
+    rule = request.url_rule
+    metrics().request_answered(rule.rule if rule is not None else "unknown", request.method, response.status_code)
     return response
 
 
@@ -70,12 +88,13 @@ def leave_without_answer(error: BaseException | None) -> None:
 
 @api.before_request
 def require_key() -> None:
-    g.godex_caller = authenticate(request, gateway().config.auth)
+    g.godex_caller = authenticate(request, gateway().keys)
 
 
 def name_request(response: Response) -> Response:
     response.headers["x-request-id"] = request_id()
-    response.headers["X-Content-Type-Options"] = "nosniff"
+    for name, value in HARDENED:
+        response.headers.setdefault(name, value)
     return response
 
 

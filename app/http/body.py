@@ -13,13 +13,15 @@ from flask import Request
 
 from bridge.errors import BODY_TOO_LARGE, INVALID_JSON, UNSUPPORTED_ENCODING, ServerError
 
+from .limits import check_shape, check_size
+
 Decoder = Callable[[bytes, int], bytes]
 
 
 def json_object(request: Request, max_bytes: int) -> dict[str, Any]:
     """The body as a dict. max_bytes counts after decompression.
 
-    Raises ServerError: BODY_TOO_LARGE, UNSUPPORTED_ENCODING, INVALID_JSON.
+    Raises ServerError: BODY_TOO_LARGE, UNSUPPORTED_ENCODING, INVALID_JSON, INVALID_PARAMETER.
     """
     if (request.content_length or 0) > max_bytes:
         raise _too_large(max_bytes)
@@ -37,12 +39,19 @@ def json_object(request: Request, max_bytes: int) -> dict[str, Any]:
             raise ServerError(INVALID_JSON, f"the body is not valid {name}") from broken
     if len(raw) > max_bytes:
         raise _too_large(max_bytes)
+    return parsed_object(raw)
+
+
+def parsed_object(raw: bytes) -> dict[str, Any]:
+    """Raises ServerError: INVALID_JSON, INVALID_PARAMETER (see limits.py)."""
+    check_size(raw)
     try:
         body = orjson.loads(raw)
     except orjson.JSONDecodeError as broken:
         raise ServerError(INVALID_JSON, f"the body is not valid JSON: {broken}") from broken
     if not isinstance(body, dict):
         raise ServerError(INVALID_JSON, f"the body must be a JSON object, not {type(body).__name__}")
+    check_shape(raw, body)
     return body
 
 

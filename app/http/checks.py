@@ -97,6 +97,29 @@ PART_FIELDS: dict[str, dict[str, Check]] = {
 REQUIRED_IN_PART = {"input_text": "text", "output_text": "text", "refusal": "refusal"}
 
 
+def texts(value: Any, path: str) -> None:
+    """Parts of reasoning: each with a text."""
+    objects(value, path)
+    for index, part in enumerate(value):
+        if part.get("text") is not None:
+            string(part["text"], f"{path}[{index}].text")
+
+
+def shell_output(value: Any, path: str) -> None:
+    """A string, or what each command wrote and how it ended."""
+    if isinstance(value, str):
+        return
+    objects(value, path)
+    for index, chunk in enumerate(value):
+        for name, check in (("stdout", string), ("stderr", string), ("outcome", obj)):
+            if chunk.get(name) is not None:
+                check(chunk[name], f"{path}[{index}].{name}")
+
+
+def carried_tools(value: Any, path: str) -> None:
+    check_tools(value, path)
+
+
 ITEM_FIELDS: dict[str, dict[str, Check]] = {
     "message": {"role": one_of("user", "assistant", "system", "developer"), "content": content},
     "function_call": {"call_id": string, "name": string, "namespace": string},
@@ -104,15 +127,21 @@ ITEM_FIELDS: dict[str, dict[str, Check]] = {
     "custom_tool_call": {"call_id": string, "name": string, "input": string, "namespace": string},
     "custom_tool_call_output": {"call_id": string, "output": content},
     "shell_call": {"call_id": string, "action": obj},
-    "shell_call_output": {"call_id": string},
+    "shell_call_output": {"call_id": string, "output": shell_output},
     "local_shell_call": {"call_id": string, "action": obj},
     "local_shell_call_output": {"output": content},
     "apply_patch_call": {"call_id": string, "operation": obj},
     "apply_patch_call_output": {"call_id": string, "output": content},
-    "reasoning": {"summary": objects, "content": objects, "encrypted_content": string},
+    "reasoning": {
+        "summary": texts,
+        "content": texts,
+        "encrypted_content": string,
+        "reasoning_details": objects,
+    },
     "tool_search_call": {"arguments": string_or_object, "call_id": string},
-    "tool_search_output": {"tools": objects, "call_id": string},
-    "additional_tools": {"tools": objects},
+    "tool_search_output": {"tools": carried_tools, "call_id": string},
+    "additional_tools": {"tools": carried_tools},
+    "mcp_call": {"name": string, "server_label": string, "arguments": string},
     "agent_message": {"content": content},
     "item_reference": {"id": string},
     "compaction": {"encrypted_content": string},
@@ -139,18 +168,28 @@ def check_input(value: Any) -> None:
         return
     if not isinstance(value, list):
         raise invalid("input", "a string or an array of items", value)
+    check_items(value, "input")
+
+
+def check_items(value: Any, path: str = "items") -> None:
+    array(value, path)
     for index, item in enumerate(value):
-        check_item(item, f"input[{index}]")
+        check_item(item, f"{path}[{index}]")
 
 
 def check_item(item: Any, at: str) -> None:
     obj(item, at)
     kind = item.get("type")
     if kind is None:
-        if "role" not in item:
+        if "role" in item:
+            kind = "message"
+        elif "id" in item:
+            kind = "item_reference"
+        else:
             raise ServerError(INVALID_PARAMETER, f"{at}.type is required", param=f"{at}.type")
-        kind = "message"
     string(kind, f"{at}.type")
+    if item.get("id") is not None:
+        string(item["id"], f"{at}.id")
     for name in REQUIRED_IN_ITEM.get(kind, ()):
         if item.get(name) is None and not (name == "content" and item.get("role") == "assistant"):
             raise ServerError(INVALID_PARAMETER, f"{at}.{name} is required", param=f"{at}.{name}")
@@ -240,3 +279,13 @@ def check_conversation(value: Any) -> None:
     string_or_object(value, "conversation")
     if isinstance(value, dict):
         string(value.get("id"), "conversation.id")
+
+
+def check_context_management(value: Any) -> None:
+    objects(value, "context_management")
+    for index, entry in enumerate(value):
+        at = f"context_management[{index}]"
+        string(entry.get("type"), f"{at}.type")
+        threshold = entry.get("compact_threshold")
+        if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, int) or threshold < 1):
+            raise invalid(f"{at}.compact_threshold", "a whole number of at least 1", threshold)

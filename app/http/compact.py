@@ -49,6 +49,7 @@ def compact_conversation() -> Response:
 def count_input_tokens() -> Response:
     """An estimate, and said to be one by a header: upstreams of this protocol have no route that counts."""
     body = load(CREATE_RESPONSE, json_object(request, max_body_bytes()))
+    body.pop("context_management", None)  # what would be compacted is still counted
     context = prepare(gateway(), {**body, "store": False}, caller(), request_id=request_id())
     reply = json_reply({"object": "response.input_tokens", "input_tokens": estimate_tokens(context.chat)})
     reply.headers.update(ESTIMATE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from flask import Response
+from flask import Response, g
 
 from bridge import errors as codes
 from bridge.errors import GodeXError
@@ -33,6 +33,8 @@ STATUS: dict[str, tuple[int, str, str | None]] = {
     codes.UPGRADE_REQUIRED: (426, INVALID, "upgrade_required"),
     codes.CONNECTION_LIMIT: (400, INVALID, "websocket_connection_limit_reached"),
     codes.RESPONSE_NOT_FOUND: (404, INVALID, "not_found"),
+    codes.CONVERSATION_NOT_FOUND: (404, INVALID, "not_found"),
+    codes.CONVERSATION_ITEM_NOT_FOUND: (404, INVALID, "not_found"),
     codes.MODEL_NOT_FOUND: (404, INVALID, "model_not_found"),
     codes.PROVIDER_NOT_REGISTERED: (400, INVALID, None),
     codes.CONFIG_INVALID: (500, SERVER, None),
@@ -91,11 +93,20 @@ def error_body(error: GodeXError) -> tuple[int, dict[str, Any], int | None]:
 
 def error_response(error: GodeXError) -> Response:
     status, body, retry_after = error_body(error)
-    log.log(logging.WARNING if status < 500 else logging.ERROR, "request refused", extra=fields(**error.to_log_entry()))
+    log.log(
+        logging.WARNING if status < 500 else logging.ERROR,
+        "request refused",
+        extra=fields(**error.to_log_entry(), **_request()),
+    )
     response = json_reply(body, status)
     if retry_after is not None:
         response.headers["Retry-After"] = str(retry_after)
     return response
+
+
+def _request() -> dict[str, str]:
+    """Its id, for the log."""
+    return {"request_id": g.godex_request_id} if "godex_request_id" in g else {}
 
 
 def unexpected_response(error: Exception) -> Response:

@@ -1,19 +1,24 @@
-"""/health: what is registered · /health/live: the process answers · /health/ready: it can serve."""
+"""/health: what is registered · /health/live: the process answers · /health/ready: it can serve · /metrics."""
 
 from __future__ import annotations
 
-from flask import Response
+from flask import Response, request
 
-from bridge.errors import SessionError
+from bridge.errors import INVALID_API_KEY, ServerError, SessionError
 
 from ..drain import process_drain
+from ..metrics import CONTENT_TYPE, metrics
+from .auth import may_look
 from .blueprint import gateway, health
 from .replies import json_reply
 
 
 @health.get("/health")
 def show_health() -> Response:
+    """What is registered is told on this machine and to those who have a key; to others only that somebody is here."""
     config = gateway().config
+    if not may_look(request, gateway().keys):
+        return json_reply({"status": "ok"})
     return json_reply(
         {
             "status": "ok",
@@ -22,6 +27,14 @@ def show_health() -> Response:
             "unsupported": [{"name": name, "spec": config.providers[name].spec} for name in sorted(config.unsupported)],
         }
     )
+
+
+@health.get("/metrics")
+def show_metrics() -> Response:
+    if not may_look(request, gateway().keys):
+        raise ServerError(INVALID_API_KEY, "metrics are shown on this machine only, or to those who send an API key")
+    gateway().look_after()
+    return Response(metrics().exposition(), content_type=CONTENT_TYPE)
 
 
 @health.get("/health/live")

@@ -2,52 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bridge.errors import INVALID_PARAMETER, ServerError
 
-from ..sessions.chain import input_items
-from ..sessions.session import StoredResponseSession
-
 Item = dict[str, Any]
 
 DEFAULT_LIMIT = 20
 LARGEST_LIMIT = 100
-# Ids of items that came without one; the prefix is what the API's own ids have.
-PREFIXES = {
-    "message": "msg",
-    "function_call": "fc",
-    "function_call_output": "fco",
-    "custom_tool_call": "ctc",
-    "custom_tool_call_output": "ctco",
-    "reasoning": "rs",
-}
-
-
-def listed_items(turn: StoredResponseSession) -> list[Item]:
-    """A turn's own input in full form: every item with an id that stays the same, message content as a list."""
-    return [_full(item, turn.id, index) for index, item in enumerate(input_items(turn.request))]
-
-
-def _full(item: Item, response_id: str, index: int) -> Item:
-    full = dict(item)
-    kind = full.setdefault("type", "message")
-    if not full.get("id"):
-        digest = hashlib.sha256(f"{response_id}/{index}".encode()).hexdigest()[:24]
-        full["id"] = f"{PREFIXES.get(kind, 'item')}_{digest}"
-    if kind == "message":
-        full.setdefault("status", "completed")
-        if isinstance(full.get("content"), str):
-            full["content"] = [_text_part(full["content"], full.get("role"))]
-    return full
-
-
-def _text_part(text: str, role: Any) -> Item:
-    if role == "assistant":
-        return {"type": "output_text", "text": text, "annotations": []}
-    return {"type": "input_text", "text": text}
 
 
 def page(items: Sequence[Item], args: Mapping[str, str]) -> dict[str, Any]:
@@ -64,12 +27,16 @@ def page(items: Sequence[Item], args: Mapping[str, str]) -> dict[str, Any]:
     end = _place(ordered, args, "before") if args.get("before") else len(ordered)
     window = ordered[start:end]
     shown = window[:limit] if not args.get("before") or args.get("after") else window[-limit:]
+    return item_list(shown, has_more=len(window) > len(shown))
+
+
+def item_list(items: Sequence[Item], has_more: bool) -> dict[str, Any]:
     return {
         "object": "list",
-        "data": shown,
-        "first_id": shown[0]["id"] if shown else "",
-        "last_id": shown[-1]["id"] if shown else "",
-        "has_more": len(window) > len(shown),
+        "data": items,
+        "first_id": items[0]["id"] if items else "",
+        "last_id": items[-1]["id"] if items else "",
+        "has_more": has_more,
     }
 
 

@@ -45,8 +45,8 @@ def create_response() -> Response:
 def _event_stream(answer: Answer, context: ResponsesContext) -> Response:
     body = stream_body(
         answer_stream(answer, context),
-        heartbeat=context.gateway.config.server.heartbeat,
-        cancel=context.cancel,
+        heart=context.gateway.heart,
+        cancel=lambda: context.cancel(),  # looked up when it is called: an answer may take two upstream calls
         still_in_progress=context.turn.still_in_progress,
     )
     response = Response(body, mimetype="text/event-stream")

@@ -33,8 +33,8 @@ class Number(fields.Float):
 class Checked(fields.Field[Any]):
     """A value whose inside a function of checks.py looks at; it is passed on unchanged."""
 
-    def __init__(self, check: Callable[[Any], None]) -> None:
-        super().__init__(allow_none=True)
+    def __init__(self, check: Callable[[Any], None], **options: Any) -> None:
+        super().__init__(**{"allow_none": True, **options})
         self._check = check
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:
@@ -56,6 +56,16 @@ def integer(low: int, high: int | None = None) -> fields.Integer:
 
 def flag() -> Strict:
     return Strict(allow_none=True)
+
+
+def metadata(**options: Any) -> fields.Dict:
+    return fields.Dict(
+        keys=fields.String(validate=validate.Length(max=64)),
+        values=fields.String(validate=validate.Length(max=512)),
+        allow_none=True,
+        validate=validate.Length(max=16),
+        **options,
+    )
 
 
 class CreateResponse(Schema):
@@ -87,20 +97,45 @@ class CreateResponse(Schema):
     reasoning = Checked(checks.check_reasoning)
     truncation = fields.String(allow_none=True, validate=validate.OneOf(["auto", "disabled"]))
     service_tier = string()
-    metadata = fields.Dict(
-        keys=fields.String(validate=validate.Length(max=64)),
-        values=fields.String(validate=validate.Length(max=512)),
-        allow_none=True,
-        validate=validate.Length(max=16),
-    )
+    metadata = metadata()
     safety_identifier = string(64)
     prompt_cache_key = string(64)
     user = string()
     stream_options = fields.Dict(allow_none=True)
-    context_management = fields.List(fields.Dict(), allow_none=True)
+    context_management = Checked(checks.check_context_management)
+
+
+MOST_ITEMS = 20  # that a conversation takes at once, as at OpenAI
+
+
+class CreateConversation(Schema):
+    class Meta:
+        unknown = INCLUDE
+
+    items = Checked(checks.check_items, validate=validate.Length(max=MOST_ITEMS))
+    metadata = metadata()
+
+
+class UpdateConversation(Schema):
+    class Meta:
+        unknown = INCLUDE
+
+    metadata = metadata(required=True)
+
+
+class CreateItems(Schema):
+    class Meta:
+        unknown = INCLUDE
+
+    items = Checked(
+        checks.check_items, required=True, allow_none=False, validate=validate.Length(min=1, max=MOST_ITEMS)
+    )
 
 
 CREATE_RESPONSE = CreateResponse()
+CREATE_CONVERSATION = CreateConversation()
+UPDATE_CONVERSATION = UpdateConversation()
+CREATE_ITEMS = CreateItems()
 
 
 def load(schema: Schema, body: dict[str, Any]) -> dict[str, Any]:

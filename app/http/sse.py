@@ -9,7 +9,7 @@ import orjson
 from bridge.stream.numbering import Event
 
 from ..drain import NEVER, current
-from .outbox import Outbox, fill
+from .outbox import Heart, Outbox, fill
 
 PATIENCE = 120.0  # seconds of silence after which one more event is due: Codex's idle timer counts events only
 HEARTBEAT = b": ping\n\n"
@@ -23,14 +23,14 @@ def encode(event: Event) -> bytes:
 def stream_body(
     events: Iterator[Event],
     *,
-    heartbeat: float,
+    heart: Heart,
     cancel: Callable[[], None],
     still_in_progress: Callable[[], Event],
     patience: float = PATIENCE,
 ) -> Iterator[bytes]:
     """The body of an event stream.
 
-    heartbeat  seconds of silence after which a comment goes out
+    heart      tells of silence, after which a comment goes out
     cancel     stops the upstream; called when the client is gone
     patience   seconds of silence after which one more `response.in_progress` goes out
     """
@@ -39,23 +39,24 @@ def stream_body(
     pump = fill(outbox, events, encode)
     silence = 0.0
     try:
-        while True:
-            pieces = outbox.take(heartbeat)
-            if pieces is None:
-                yield DONE
-                return
-            if pieces:
-                silence = 0.0
-                data = b"".join(pieces)  # one write for all that is there
-            else:
-                silence += heartbeat
-                data = HEARTBEAT
-                if silence >= patience:
+        with heart.watching(outbox):
+            while True:
+                pieces = outbox.take()
+                if pieces is None:
+                    yield DONE
+                    return
+                if pieces:
                     silence = 0.0
-                    data = encode(still_in_progress())
-            request.writes()
-            yield data
-            request.due = NEVER
+                    data = b"".join(pieces)  # one write for all that is there
+                else:
+                    silence += heart.interval
+                    data = HEARTBEAT
+                    if silence >= patience:
+                        silence = 0.0
+                        data = encode(still_in_progress())
+                request.writes()
+                yield data
+                request.due = NEVER
     finally:  # also on GeneratorExit, when the server could not write
         outbox.abandon()
         if pump.is_alive():

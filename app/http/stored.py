@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flask import Response, request
 
 from bridge.errors import INVALID_PARAMETER, RESPONSE_NOT_FOUND, ServerError
 
+from ..pipelines.history import inherited_items
+from ..sessions.items import listed_items
 from ..sessions.session import StoredResponseSession, response_object
 from .blueprint import api, caller, gateway
-from .listing import listed_items, page
+from .listing import page
 from .replies import json_reply
 
 
@@ -36,19 +36,7 @@ def delete_response(response_id: str) -> Response:
 def list_input_items(response_id: str) -> Response:
     """What the model was given: the items of the chain before it, then the response's own input."""
     session = _stored(response_id)
-    items: list[dict[str, Any]] = []
-    if session.previous_response_id is not None:
-        settings = gateway().config.session
-        chain = gateway().store.resolve_chain(
-            session.previous_response_id,
-            owner=caller().owner,
-            max_depth=settings.max_depth,
-            include_incomplete=settings.include_incomplete,
-        )
-        for turn in chain.turns:
-            items += listed_items(turn)
-            items += turn.response["output"]
-    items += listed_items(session)
+    items = [*inherited_items(gateway(), session), *listed_items(session)]
     return json_reply(page(items, request.args))
 
 

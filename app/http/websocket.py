@@ -11,7 +11,7 @@ import orjson
 from flask import Response, request
 from simple_websocket import ConnectionClosed, Server
 
-from bridge.errors import CONNECTION_LIMIT, INVALID_JSON, INVALID_PARAMETER, UPGRADE_REQUIRED, GodeXError, ServerError
+from bridge.errors import CONNECTION_LIMIT, INVALID_PARAMETER, UPGRADE_REQUIRED, GodeXError, ServerError
 from bridge.stream.numbering import Event
 from bridge.stream.turn import Turn
 
@@ -24,6 +24,7 @@ from ..pipelines.prepare import prepare
 from ..pipelines.stream import answer_stream, run
 from ..sessions.session import StoredResponseSession, make_session
 from .blueprint import api, caller, gateway
+from .body import parsed_object
 from .errors import error_body, internal_error
 from .outbox import Outbox, fill
 from .responses import max_body_bytes
@@ -133,35 +134,34 @@ class Connection:
     def _pass_on(self, events: Iterator[Event], context: ResponsesContext) -> None:
         outbox = Outbox()
         pump = fill(outbox, events, orjson.dumps)
-        heartbeat, silence = self._gateway.config.server.heartbeat, 0.0
+        heart, silence = self._gateway.heart, 0.0
         try:
-            while (pieces := outbox.take(heartbeat)) is not None:
-                for piece in pieces:
-                    self._socket.send(piece.decode())
-                silence = 0.0 if pieces else silence + heartbeat
-                if not self._socket.connected:
-                    raise ConnectionClosed
-                if silence >= PATIENCE:
-                    silence = 0.0
-                    self._socket.send(orjson.dumps(context.turn.still_in_progress()).decode())
+            with heart.watching(outbox):
+                while (pieces := outbox.take()) is not None:
+                    for piece in pieces:
+                        self._socket.send(piece.decode())
+                    silence = 0.0 if pieces else silence + heart.interval
+                    if not self._socket.connected:
+                        raise ConnectionClosed
+                    if silence >= PATIENCE:
+                        silence = 0.0
+                        self._socket.send(orjson.dumps(context.turn.still_in_progress()).decode())
         finally:
             outbox.abandon()
             if pump.is_alive():
                 context.cancel()
 
     def _send_error(self, error: GodeXError) -> None:
-        status, body, _ = error_body(error)
-        self._socket.send(orjson.dumps({"type": "error", "status": status, **body}).decode())
+        status, body, retry_after = error_body(error)
+        frame: dict[str, Any] = {"type": "error", "status": status, **body}
+        if retry_after is not None:
+            frame["headers"] = {"retry-after": str(retry_after)}  # Codex repeats a 429 only where it hears when
+        self._socket.send(orjson.dumps(frame).decode())
 
 
 def _create_body(frame: str | bytes) -> dict[str, Any]:
     """The create body of a `response.create` frame. Raises ServerError INVALID_JSON or INVALID_PARAMETER."""
-    try:
-        body = orjson.loads(frame)
-    except orjson.JSONDecodeError as broken:
-        raise ServerError(INVALID_JSON, f"the frame is not valid JSON: {broken}") from broken
-    if not isinstance(body, dict):
-        raise ServerError(INVALID_JSON, f"a frame must be a JSON object, not {type(body).__name__}")
+    body = parsed_object(frame.encode("utf-8", "surrogatepass") if isinstance(frame, str) else frame)
     if body.pop("type", None) != CREATE:
         raise ServerError(INVALID_PARAMETER, f'type must be "{CREATE}"', param="type")
     for name in SSE_FIELDS:

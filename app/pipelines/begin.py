@@ -9,9 +9,12 @@ from bridge import errors as codes
 from bridge.errors import GodeXError, ProviderError
 
 from ..context import Caller, ResponsesContext
+from ..drain import current
 from ..logs import fields
+from ..metrics import metrics
 from ..resolver import Target
-from .exchange import Answer, call_upstream
+from .compaction import first_call
+from .exchange import Answer
 from .prepare import prepare
 
 if TYPE_CHECKING:
@@ -42,11 +45,24 @@ def begin(gateway: Gateway, request: dict[str, Any], caller: Caller, **options: 
     """The context of whoever answers, and the answer that has begun. options: those of `prepare`.
 
     `models.fallbacks` names the others to ask, each planned for anew, as long as nothing of an answer has been seen.
-    Raises what `prepare` raises, and the first provider's ProviderError when nobody answers.
+    Raises what `prepare` raises, the first provider's ProviderError when nobody answers, and ServerError RATE_LIMITED.
     """
+    admission = gateway.limiter.admit(caller, current().headers)
+    try:
+        context, answer = _first_to_answer(gateway, request, caller, options)
+    except BaseException:
+        admission.ended()
+        raise
+    context.admission = admission
+    return context, answer
+
+
+def _first_to_answer(
+    gateway: Gateway, request: dict[str, Any], caller: Caller, options: dict[str, Any]
+) -> tuple[ResponsesContext, Answer]:
     context = prepare(gateway, request, caller, **options)
     try:
-        return context, call_upstream(context)
+        return context, first_call(context)
     except ProviderError as first:
         if first.code not in WORTH_ANOTHER_TRY:
             raise
@@ -54,7 +70,9 @@ def begin(gateway: Gateway, request: dict[str, Any], caller: Caller, **options: 
             log.warning("fallback", extra=fields(**{**first.to_log_entry(), **context.log_fields(), "to": name}))
             try:
                 other = prepare(gateway, request, caller, **options, target=Target.named(name))
-                return other, call_upstream(other)
+                answer = first_call(other)
+                metrics().fell_back(context.target.provider, name)
+                return other, answer
             except GodeXError as error:  # also a plan that this provider cannot keep: the next one may
                 log.warning("fallback failed", extra=fields(**error.to_log_entry(), to=name))
         raise

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from bridge.errors import UPSTREAM_CONTEXT_LENGTH, ProviderError
 from bridge.protocol.chat import ChatResponse
 from bridge.stream.call_markup import without_call_markup
 from bridge.stream.deltas import Delta, EndDelta
@@ -14,6 +17,11 @@ from providers.client import Stream
 
 from ..context import ClientGone, ResponsesContext
 from ..drain import current
+from ..logs import fields
+from ..metrics import metrics
+from .truncation import fit_window, shorten
+
+log = logging.getLogger("godex")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +34,34 @@ class Answer:
 
 def call_upstream(context: ResponsesContext) -> Answer:
     """Blocks until the upstream has accepted the request. Raises ProviderError, and ServerError when interrupted."""
-    current().calls_upstream()
-    context.gateway.trace.request(context)
+    fit_window(context)
+    while True:
+        try:
+            return _asked(context)
+        except ProviderError as error:
+            if error.code != UPSTREAM_CONTEXT_LENGTH or not shorten(context):
+                raise
+
+
+def _asked(context: ResponsesContext) -> Answer:
+    request, trace = current(), context.gateway.trace
+    request.calls_upstream()
+    if context.calls == 0:
+        metrics().upstream_called(time.monotonic() - request.began)
+    trace.request(context, again=context.calls > 0)
+    context.calls += 1
+    log.debug("upstream asked", extra=fields(**context.log_fields()))
+    try:
+        answer = _called(context)
+    except ProviderError as error:
+        trace.refused(context, error)
+        metrics().upstream_refused(context, error)
+        raise
+    log.debug("upstream answers", extra=fields(**context.log_fields()))
+    return answer
+
+
+def _called(context: ResponsesContext) -> Answer:
     client = context.provider.client
     headers = _own_key(context) if context.passthrough else {}
     if context.chat["stream"]:
@@ -61,14 +95,13 @@ def _raw_deltas(answer: Answer, context: ResponsesContext) -> Iterator[Delta]:
     spec, trace = context.provider.spec, context.gateway.trace
     if answer.stream is None:
         assert answer.body is not None
-        trace.chunk(context, answer.body)
-        yield from spec.read_response(answer.body)
+        for body in trace.chunks(context, iter([answer.body])):
+            yield from spec.read_response(body)
         return
     stream = answer.stream
     read = spec.read_deltas
     try:
-        for chunk in stream:
-            trace.chunk(context, chunk)
+        for chunk in trace.chunks(context, iter(stream)):
             yield from read(chunk)
         if stream.cancelled and not stream.done:
             raise context.interrupted or ClientGone

@@ -16,10 +16,15 @@ from bridge.stream.numbering import Event
 
 from ..context import ResponsesContext
 from ..logs import fields
+from ..metrics import metrics
+from .recollection import remember_reasoning
 
 log = logging.getLogger("godex")
 
 TERMINAL = frozenset({"response.completed", "response.incomplete", "response.failed"})
+CLIENT_GONE = "client_disconnected"  # how a response ends that nobody waits for any more
+# What is noted of every response: when it began to answer, its items, its end.
+NOTED = TERMINAL | {"response.output_item.added", "response.output_item.done"}
 
 
 def fail_closed(events: Iterator[Event], context: ResponsesContext) -> Iterator[Event]:
@@ -48,32 +53,46 @@ def check_output(events: Iterator[Event], context: ResponsesContext) -> Iterator
 
 
 def trace_events(events: Iterator[Event], context: ResponsesContext) -> Iterator[Event]:
+    """Every event, whole, in a trace that keeps payloads; else log_response notes those that matter, for nothing."""
+    return _traced(events, context) if context.gateway.trace.captures else events
+
+
+def _traced(events: Iterator[Event], context: ResponsesContext) -> Iterator[Event]:
     trace = context.gateway.trace
     for event in events:
-        trace.event(context, event)
+        trace.event(context, event, whole=True)
         yield event
 
 
 def log_response(events: Iterator[Event], context: ResponsesContext) -> Iterator[Event]:
     """One line a request, whether it ended or its client left."""
     terminal: Event | None = None
+    trace = context.gateway.trace
     try:
         for event in events:
             kind = event["type"]
-            if kind in TERMINAL:
-                terminal = event
-            elif context.first_event is None and kind == "response.output_item.added":
-                context.first_event = time.monotonic()
+            if kind in NOTED:
+                begins = context.first_event is None and kind == "response.output_item.added"
+                if begins:
+                    context.first_event = time.monotonic()
+                elif kind in TERMINAL:
+                    terminal = event
+                if not trace.captures and (begins or kind != "response.output_item.added"):
+                    trace.event(context, event, whole=terminal is not None)
             yield event
     finally:
-        response = terminal["response"] if terminal else None
+        response = context.turn.response if terminal else None
+        status = response["status"] if response else CLIENT_GONE
         usage = (response or {}).get("usage")
-        context.gateway.trace.finished(context, response)
+        trace.finished(context, response)
+        metrics().response_ended(context, status, usage)
+        if context.admission is not None:
+            context.admission.ended(usage["total_tokens"] if usage else 0)
         log.info(
             "response",
             extra=fields(
                 **context.log_fields(),
-                status=response["status"] if response else "client_disconnected",
+                status=status,
                 duration_ms=context.milliseconds(time.monotonic()),
                 first_event_ms=context.milliseconds(context.first_event),
                 usage=usage,
@@ -92,6 +111,8 @@ def _cache_hit_ratio(usage: dict[str, dict[str, int]] | None) -> float | None:
 def save_session(events: Iterator[Event], context: ResponsesContext) -> Iterator[Event]:
     """Stores the response, then lets the terminal event go: a client can continue at once, on any replica."""
     for event in events:
+        if event["type"] in TERMINAL:
+            remember_reasoning(context, event["response"]["output"])
         if event["type"] in TERMINAL and context.stored:
             try:
                 context.save(event["response"])

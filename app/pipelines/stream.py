@@ -10,6 +10,7 @@ from bridge.stream.numbering import Event
 
 from ..context import ResponsesContext
 from . import stages
+from .compaction import after_summary, summary_first
 from .exchange import Answer, read_deltas
 
 Stage = Callable[[Iterator[Event], ResponsesContext], Iterator[Event]]
@@ -34,7 +35,13 @@ def answer_stream(answer: Answer, context: ResponsesContext) -> Iterator[Event]:
 def events_of(answer: Answer, context: ResponsesContext) -> Iterator[Event]:
     """What the bridge makes of one upstream answer."""
     deltas = read_deltas(answer, context)
-    return compact(deltas, context.turn, context.seal) if context.compacts else respond(deltas, context.turn)
+    if context.compacts:
+        return compact(deltas, context.turn, context.seal)
+    if context.full_chat is not None:
+        return summary_first(deltas, context)
+    if context.summary is not None:
+        return after_summary(deltas, context)
+    return respond(deltas, context.turn)
 
 
 def run(events: Iterator[Event], context: ResponsesContext) -> Iterator[Event]:

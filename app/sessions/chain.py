@@ -41,7 +41,7 @@ def resolve_response_session_chain(
     max_depth: int = DEFAULT_MAX_DEPTH,
     include_incomplete: bool = False,
 ) -> ResponseSessionSnapshot:
-    """Walk from the newest turn to the oldest, checking each link, and flatten what was found.
+    """Walk from the newest turn to the oldest, or to one that compacted what was before it, and check each link.
 
     get                 one stored turn by its id, None when there is none (or none that this caller may see)
     max_depth           turns at most
@@ -77,6 +77,8 @@ def resolve_response_session_chain(
         if turn.status != "completed" and not (include_incomplete and turn.status == "incomplete"):
             raise broken(CHAIN_UNAVAILABLE, f"cannot be continued: '{_shown(response_id)}' is {_shown(turn.status)}")
         turns.append(turn)
+        if compaction_of(turn) is not None:
+            break  # its output begins with all that the turns before it said
         response_id = turn.previous_response_id
 
     turns.reverse()
@@ -104,13 +106,24 @@ def flatten_turns(turns: Iterable[StoredResponseSession], rule: InstructionsRule
     items: list[Item] = []
     in_effect: str | None = None
     for turn in turns:
+        compaction = compaction_of(turn)
         instructions = turn.request.get("instructions")
+        if compaction is not None:  # its summary stands for everything before it, the turn's own input included
+            items, in_effect = [], None
+            instructions = instructions or turn.request.get("standing_instructions")
         if rule == "replay" and instructions and instructions != in_effect:
             items += instruction_items(instructions)
             in_effect = instructions
-        items += input_items(turn.request)
-        items += _output(turn)
+        if compaction is None:
+            items += input_items(turn.request)
+        items += _output(turn)[compaction or 0 :]
     return History(items=items, instructions=in_effect)
+
+
+def compaction_of(turn: StoredResponseSession) -> int | None:
+    """The place of the last compaction in a turn's output: what a conversation goes on from."""
+    places = [place for place, item in enumerate(_output(turn)) if item.get("type") == "compaction"]
+    return places[-1] if places else None
 
 
 def request_history_items(request: RequestSnapshot) -> list[Item]:

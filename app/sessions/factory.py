@@ -5,7 +5,7 @@ from __future__ import annotations
 from .memory_store import MemoryStore
 from .redis_store import RedisStore
 from .settings import SessionSettings
-from .spool import SpooledStore
+from .spooled_store import SpooledStore
 from .sqlite_store import SqliteStore
 from .store import SessionStore
 

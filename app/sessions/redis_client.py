@@ -83,6 +83,13 @@ def forget_idle(client: Client) -> None:
         client.connection_pool.disconnect(inuse_connections=False)
 
 
+def disconnect(client: Client) -> None:
+    """Close every connection: a client does not do so by itself with a pool that it was given."""
+    client.close()
+    if isinstance(client, Redis):
+        client.connection_pool.disconnect()
+
+
 def _behind_sentinel(parts: SplitResult, scheme: str, options: dict[str, Any]) -> Redis:
     service, database = _service(parts)
     login, hosts = _hosts(parts, DEFAULT_SENTINEL_PORT)

@@ -21,7 +21,7 @@ from redis import exceptions
 
 from .ids import chain_tag, from_parts, secret_part
 from .record import encode
-from .redis_client import Client, check_url, connect, forget_idle
+from .redis_client import Client, check_url, connect, disconnect, forget_idle
 from .redis_compression import compressed, decompressed
 from .redis_conversations import RedisConversations
 from .session import StoredResponseSession
@@ -170,7 +170,7 @@ class RedisStore(SessionStore):
 
     def close(self, timeout: float = 5.0) -> None:
         if self._client is not None:
-            self._client.close()
+            disconnect(self._client)
 
     def _ask(self, question: Callable[[Any], T]) -> T:
         """The answer of the server; asked once more when it was gone, silent, or the master no longer.

@@ -15,10 +15,14 @@ Item = dict[str, Any]
 
 
 class RequestSnapshot(TypedDict, total=False):
-    """The fields of a create call that a later turn, or a reader, may ask about. Null is the same as absent."""
+    """The fields of a create call that a later turn, or a reader, may ask about. Null is the same as absent.
+
+    standing_instructions: those in effect from earlier turns, of a turn that compacted these turns away
+    """
 
     input: str | list[Item]
     instructions: str
+    standing_instructions: str
     model: str
     tools: list[dict[str, Any]]
     tool_choice: str | dict[str, Any]
@@ -42,7 +46,7 @@ class StoredResponseSession:
     previous_response_id  the turn before it, None for the first
     created_at            Unix seconds, as in the Response object; completed_at likewise, None unless completed
     status                of the Response object
-    request               `input`, `instructions` and `model` only: all that a chain needs (see `request_snapshot`)
+    request               `input`, `model` and instructions only: all that a chain needs (see `request_snapshot`)
     owner                 hash of the API key that made it; "" where the gateway is open
     rest                  JSON, not yet parsed: the Response object and the request as far as they are not above (see
                           `response_object`). A chain of 64 turns need not parse 64 lists of tools
@@ -76,8 +80,12 @@ _CHAIN_FIELDS = ("input", "instructions", "model")
 _SETTING_FIELDS = ("tools", "tool_choice", "parallel_tool_calls", "reasoning", "text", "truncation")
 
 
-def make_session(request: Mapping[str, Any], response: Mapping[str, Any], owner: str) -> StoredResponseSession:
+def make_session(
+    request: Mapping[str, Any], response: Mapping[str, Any], owner: str, standing_instructions: str | None = None
+) -> StoredResponseSession:
     """The session of a create call that ended: its body and its terminal Response object.
+
+    standing_instructions: as in RequestSnapshot.
 
     Nothing big is kept twice. What the Response object only repeats of the request (tools, a schema) stays in the
     Response object; output and instructions are taken out of it.
@@ -99,6 +107,9 @@ def make_session(request: Mapping[str, Any], response: Mapping[str, Any], owner:
         "request": {name: sent[name] for name in _SETTING_FIELDS if name in sent and name not in repeated},
         "repeated": repeated,
     }
+    chain_fields = {name: sent[name] for name in _CHAIN_FIELDS if name in sent}
+    if standing_instructions:
+        chain_fields["standing_instructions"] = standing_instructions
     conversation = response.get("conversation") or request.get("conversation")
     return StoredResponseSession(
         id=response["id"],
@@ -107,7 +118,7 @@ def make_session(request: Mapping[str, Any], response: Mapping[str, Any], owner:
         created_at=response["created_at"],
         completed_at=response.get("completed_at"),
         status=response["status"],
-        request=cast(RequestSnapshot, {name: sent[name] for name in _CHAIN_FIELDS if name in sent}),
+        request=cast(RequestSnapshot, chain_fields),
         response={
             "output": held["output"],
             "usage": held["usage"],

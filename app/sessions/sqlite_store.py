@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from .group_commit import GroupCommit
 from .off_hub import off_hub
 from .record import encode
 from .session import StoredResponseSession
@@ -68,6 +69,7 @@ class SqliteStore(SessionStore):
         self._pid = os.getpid()
         self._inherited: list[deque[sqlite3.Connection]] = []
         self._next_purge = clock() + PURGE_INTERVAL
+        self._saves = GroupCommit(self._run)
         self.conversations = SqliteConversations(self._run, ttl=ttl, clock=clock)
 
     def get_many(self, response_ids: Iterable[str], owner: str) -> dict[str, StoredResponseSession]:
@@ -102,24 +104,23 @@ class SqliteStore(SessionStore):
         }
 
         def write(connection: sqlite3.Connection) -> None:
-            with transaction(connection):
-                occupant = connection.execute(
-                    "SELECT owner, previous_response_id FROM responses WHERE id = :id AND expires_at > :now", row
-                ).fetchone()
-                refuse_conflict(
-                    session,
-                    Occupant(*occupant) if occupant else None,
-                    overwrite=overwrite,
-                    expected_previous_response_id=expected_previous_response_id,
-                )
-                # A turn takes over its parent's renewed_at, so that one look tells whether the whole chain is due.
-                parent = connection.execute("SELECT renewed_at FROM responses WHERE id = :previous", row).fetchone()
-                renewed_at = parent[0] if parent else now
-                connection.execute(INSERT, {**row, "renewed_at": renewed_at})
-                if renewed_at < now - self._ttl / 10:
-                    connection.execute(RENEW, row)
+            occupant = connection.execute(
+                "SELECT owner, previous_response_id FROM responses WHERE id = :id AND expires_at > :now", row
+            ).fetchone()
+            refuse_conflict(
+                session,
+                Occupant(*occupant) if occupant else None,
+                overwrite=overwrite,
+                expected_previous_response_id=expected_previous_response_id,
+            )
+            # A turn takes over its parent's renewed_at, so that one look tells whether the whole chain is due.
+            parent = connection.execute("SELECT renewed_at FROM responses WHERE id = :previous", row).fetchone()
+            renewed_at = parent[0] if parent else now
+            connection.execute(INSERT, {**row, "renewed_at": renewed_at})
+            if renewed_at < now - self._ttl / 10:
+                connection.execute(RENEW, row)
 
-        self._run(write)
+        self._saves.write(write)
         if now >= self._next_purge:
             self._next_purge = now + PURGE_INTERVAL
             self.purge()

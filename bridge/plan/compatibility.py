@@ -6,7 +6,7 @@ field: tolerated, and reported as ignored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +15,8 @@ from bridge.plan.reasoning import ReasoningPlan, plan_reasoning
 from bridge.spec import Capabilities
 
 INCLUDABLE = frozenset({"reasoning.encrypted_content", "message.output_text.logprobs"})
+COMPACTION = "compaction"
+FULL = 0.8  # of the window: where a client asks for compaction and names no threshold
 QUIET_TIERS = frozenset({"auto", "default"})
 
 
@@ -115,6 +117,27 @@ def _include(value: list[str], caps: Capabilities, plan: CompatibilityPlan, note
             notes.ignored("include", f"{name} belongs to a tool that nobody runs here", "info")
 
 
+def _context_management(
+    value: list[dict[str, Any]], caps: Capabilities, plan: CompatibilityPlan, notes: Diagnostics
+) -> None:
+    for entry in value:
+        if entry["type"] != COMPACTION:
+            notes.ignored("context_management", f"the strategy {entry['type']!r} is not known here")
+        elif compaction_threshold([entry], caps) is None:
+            notes.ignored("context_management", "no compact_threshold, and this model's window is not known")
+
+
+def compaction_threshold(context_management: Iterable[Mapping[str, Any]], caps: Capabilities) -> int | None:
+    """The number of input tokens above which a conversation is to be compacted; None = never."""
+    for entry in context_management:
+        if entry["type"] == COMPACTION:
+            threshold: int | None = entry.get("compact_threshold")
+            if threshold is None and caps.context_window is not None:
+                threshold = int(caps.context_window * FULL)
+            return threshold
+    return None
+
+
 def _parallel_tool_calls(value: bool, caps: Capabilities, plan: CompatibilityPlan, notes: Diagnostics) -> None:
     # The tool plan enforces `false` on the answer; upstream it only makes sense beside tools (see build.py).
     if "parallel_tool_calls" not in caps.parameters and value is False:
@@ -171,12 +194,12 @@ PARAMETERS: dict[str, Rule] = {
             "text",  # bridge/plan/output.py
             "reasoning",  # bridge/plan/reasoning.py
             "truncation",
-            "context_management",
             "stream_options",  # obfuscation is noise against traffic analysis; leaving it out loses nothing
             "max_tool_calls",  # counts hosted tools only (contract section 10); none is run here
         ),
         _served,
     ),
+    "context_management": _context_management,
     "max_output_tokens": _max_output_tokens,
     "temperature": _clamped("temperature", lambda caps: caps.temperature_range),
     "top_p": _clamped("top_p", lambda caps: caps.top_p_range),

@@ -10,10 +10,10 @@ from bridge.plan.compatibility import CompatibilityPlan, plan_compatibility
 from bridge.plan.diagnostics import Diagnostics
 from bridge.plan.output import OutputContract, plan_output, plan_verbosity
 from bridge.protocol.chat import ChatMessage, ChatRequest
-from bridge.request.doctor import Block, arrange, heal_calls
-from bridge.request.entries import Said
-from bridge.request.items import Reading, UnknownItems, read_items
-from bridge.request.messages import INSTRUCTION_ROLES, chat_messages
+from bridge.request.doctor import Block, arrange, fill_in_reasoning, heal_calls
+from bridge.request.entries import Said, Thought
+from bridge.request.items import INSTRUCTION_ROLES, Reading, UnknownItems, read_items
+from bridge.request.messages import chat_messages
 from bridge.spec import Capabilities
 from bridge.tools.plan import ToolPlan, plan_tools
 
@@ -52,14 +52,19 @@ def build_chat_request(
     first_input: int,
     unseal: Callable[[str], dict[str, Any] | None],
     unknown_items: UnknownItems = "text",
+    recalled: Mapping[str, Thought] | None = None,
+    superseded: int = 0,
 ) -> ChatRequest:
     """The Chat Completions body, before the provider's patch. Equal inputs give equal bytes: key order is fixed.
 
     first_input: index in `items` at which the request's own input begins (for paths in diagnostics).
+    recalled: call_id → reasoning that is remembered, for calls that came back without (recollection.py).
+    superseded: how many items at the front a compaction stands for.
     """
     caps, notes = plan.caps, plan.notes
     reading = Reading(caps, plan.tools.identities, notes, unseal, unknown_items)
-    blocks = arrange(read_items(items, first_input, reading), notes)
+    blocks = arrange(read_items(items, first_input, reading, superseded), notes)
+    fill_in_reasoning(blocks, recalled or {}, notes)
     heal_calls(blocks, caps.tool_id_format, notes)
     blocks = _with_instructions(blocks, plan)
     chat: ChatRequest = {

@@ -13,6 +13,7 @@ from bridge.spec import Capabilities
 
 ChatPart = dict[str, Any]
 TEXT_PARTS = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text"})
+FERNET_PREFIX = "gAAAAA"  # how everything begins that OpenAI's server encrypted
 NO_IMAGE = "[An image stood here; this model reads text only.]"
 
 
@@ -60,10 +61,19 @@ def _media(kind: Any, part: dict[str, Any], path: str, caps: Capabilities, notes
     if kind == "input_video" and caps.input_video:
         return {"type": "video_url", "video_url": {"url": part.get("video_url") or ""}}
     if kind == "encrypted_content":
-        notes.ignored(path, "content that only its maker can decrypt", "info")
-        return _text("")
+        return _text(_entrusted_text(part.get("encrypted_content"), path, notes))
     notes.degraded(path, f"content of type {kind} is replaced by a note: this model cannot take it")
     return _text(f"[Content of type {kind} stood here; this model cannot take it.]")
+
+
+def _entrusted_text(value: Any, path: str, notes: Diagnostics) -> str:
+    """What one agent told another in an argument that its tool's schema marks `encrypted`. OpenAI's server encrypts
+    those before the client sees them; here they leave as the model wrote them, and so they come back as plain text.
+    """
+    if not isinstance(value, str) or value.startswith(FERNET_PREFIX):
+        notes.ignored(path, "content that only its maker can decrypt", "info")
+        return ""
+    return value
 
 
 def _image(part: dict[str, Any], path: str, caps: Capabilities, notes: Diagnostics) -> ChatPart:

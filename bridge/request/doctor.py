@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import orjson
@@ -98,6 +98,20 @@ def _orphan_note(output: Output) -> str:
     return f"[Output of tool call {output.call_id or 'without id'}, whose call is not in this conversation]\n" + (
         joined_text(output.parts)
     )
+
+
+def fill_in_reasoning(blocks: Iterable[Block], recalled: Mapping[str, Thought], notes: Diagnostics) -> None:
+    """Give calls that came back without their reasoning what is remembered of it.
+
+    recalled: by call_id. The calls of one message came with one piece of reasoning.
+    """
+    for block in blocks:
+        if not isinstance(block, Assistant) or block.thoughts:
+            continue
+        known = next((call for call in block.calls if call.call_id in recalled), None)
+        if known is not None:
+            block.thoughts.append(recalled[known.call_id])
+            notes.repaired(known.path, "the call came back without its reasoning, which was still known")
 
 
 def heal_calls(blocks: Iterable[Block], id_format: ToolIdFormat, notes: Diagnostics) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import orjson
@@ -18,16 +19,18 @@ IMAGE_TOKENS = 765
 
 def estimate_tokens(chat: ChatRequest) -> int:
     """Input tokens of a built chat request: messages and tool declarations."""
-    total = sum(MESSAGE_TOKENS + _message(message) for message in chat["messages"])
+    total = sum(map(message_tokens, chat["messages"]))
     if chat.get("tools"):
         total += _text(orjson.dumps(chat["tools"]).decode())
     return round(total)
 
 
-def _message(message: dict[str, Any]) -> float:
+def message_tokens(message: Mapping[str, Any]) -> float:
     content = message.get("content")
     tokens = _text(content) if isinstance(content, str) else sum(map(_part, content or ()))
-    tokens += _text(message.get("reasoning_content") or message.get("reasoning") or "")
+    tokens += MESSAGE_TOKENS + _text(message.get("reasoning_content") or message.get("reasoning") or "")
+    if message.get("reasoning_details"):
+        tokens += _text(orjson.dumps(message["reasoning_details"]).decode())
     for call in message.get("tool_calls") or ():
         tokens += MESSAGE_TOKENS + _text(call["function"]["name"]) + _text(call["function"]["arguments"])
     return tokens

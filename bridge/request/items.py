@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -18,6 +18,7 @@ from bridge.tools.identity import IdentityMap
 
 Item = Mapping[str, Any]
 UnknownItems = Literal["text", "drop", "reject"]
+INSTRUCTION_ROLES = frozenset({"system", "developer"})
 COMPACTION_HEADER = "Summary of the conversation so far:"
 
 
@@ -38,12 +39,22 @@ class Reading:
 Reader = Callable[[Item, str, Reading], Iterable[Entry]]
 
 
-def read_items(items: Iterable[Item], first_input: int, reading: Reading) -> Iterator[Entry]:
-    """items: history, then the request's input, which begins at index `first_input` (for paths in diagnostics)."""
+def read_items(items: Iterable[Item], first_input: int, reading: Reading, superseded: int = 0) -> Iterator[Entry]:
+    """items: history, then the request's input, which begins at index `first_input` (for paths in diagnostics).
+
+    superseded: how many items at the front a compaction stands for; only instructions are read of them.
+    """
     for index, item in enumerate(items):
         path = f"input[{index - first_input}]" if index >= first_input else f"history[{index}]"
         kind = item.get("type") or ("message" if "role" in item else "")
-        yield from READERS.get(kind, _unknown)(item, path, reading)
+        if index >= superseded or (kind == "message" and item.get("role") in INSTRUCTION_ROLES):
+            yield from READERS.get(kind, _unknown)(item, path, reading)
+
+
+def superseded_by_compaction(items: Sequence[Item]) -> int:
+    """How many items stand before the last compaction."""
+    places = [place for place, item in enumerate(items) if item.get("type") == "compaction"]
+    return places[-1] if places else 0
 
 
 def _message(item: Item, path: str, reading: Reading) -> Iterable[Entry]:
@@ -55,19 +66,24 @@ def _message(item: Item, path: str, reading: Reading) -> Iterable[Entry]:
 
 
 def _reasoning(item: Item, path: str, reading: Reading) -> Iterable[Entry]:
-    """The full text, from wherever this client kept it: raw content, our envelope, or the summary."""
-    details = list(item.get("reasoning_details") or ())
-    text = "".join(part.get("text") or "" for part in item.get("content") or ())
     sealed = item.get("encrypted_content")
-    if sealed:
-        payload = reading.unseal(sealed)
-        if payload is None:
-            reading.notes.ignored(f"{path}.encrypted_content", "not made here, or by a key that is gone", "info")
-        else:
-            details = payload.get("details") or details
-            text = text or payload.get("text") or ""
+    payload = reading.unseal(sealed) if sealed else None
+    if sealed and payload is None:
+        reading.notes.ignored(f"{path}.encrypted_content", "not made here, or by a key that is gone", "info")
+    thought = thought_of(item, payload)
+    return [thought] if thought else []
+
+
+def thought_of(item: Item, payload: Mapping[str, Any] | None) -> Thought | None:
+    """The full text, from wherever this client kept it: raw content, our envelope, or the summary.
+
+    payload: what the envelope in `encrypted_content` holds; None where there is none that can be opened.
+    """
+    details = (payload or {}).get("details") or list(item.get("reasoning_details") or ())
+    text = "".join(part.get("text") or "" for part in item.get("content") or ())
+    text = text or (payload or {}).get("text") or ""
     text = text or "\n\n".join(part.get("text") or "" for part in item.get("summary") or ())
-    return [Thought(text, details)] if text or details else []
+    return Thought(text, details) if text or details else None
 
 
 def _function_call(item: Item, path: str, reading: Reading) -> Iterable[Entry]:
@@ -194,9 +210,10 @@ def _carried_tools(item: Item, path: str, reading: Reading) -> Iterable[Entry]:
 
 def _reference(item: Item, path: str, reading: Reading) -> Iterable[Entry]:
     # References that can be resolved were replaced before the kernel was asked.
+    named = str(item.get("id"))[:80]
     raise BridgeError(
         UNSUPPORTED_INPUT,
-        f"no stored item has the id {item.get('id')!r}; send the item itself, or the previous_response_id it came with",
+        f"no stored item has the id {named!r}; send the item itself, or the previous_response_id it came with",
         param=f"{path}.id",
     )
 

@@ -10,9 +10,10 @@ from bridge.protocol.chat import ChatMessage
 from bridge.request.content import NO_IMAGE, ChatPart, chat_content, joined_text
 from bridge.request.doctor import Assistant, Block
 from bridge.request.entries import Called, Said
+from bridge.request.items import INSTRUCTION_ROLES
 from bridge.spec import Capabilities
 
-INSTRUCTION_ROLES = frozenset({"system", "developer"})
+OUTPUT_FOLLOWS = "[Output of"
 
 
 def chat_messages(
@@ -31,7 +32,7 @@ def chat_messages(
     if caps.system_rule == "merge_first":
         messages = _merge_instructions(messages, notes)
     if caps.strict_turns:
-        messages = _strict_turns(messages)
+        messages = strict_turns(messages)
     return messages
 
 
@@ -82,7 +83,7 @@ def _tool_message(call: Called, images: list[ChatPart], caps: Capabilities, note
         moved = [part for part in parts if part["type"] != "text"]
         text = joined_text(parts)
         if caps.tool_result_images == "user_message":
-            images.append({"type": "text", "text": f"[Output of {call.name}, call {call.call_id}]"})
+            images.append({"type": "text", "text": f"{OUTPUT_FOLLOWS} {call.name}, call {call.call_id}]"})
             images += moved
             notes.degraded(call.output.path, "pictures of a tool's output follow in a message of the user", "info")
             text = text or "[The output follows as a picture.]"
@@ -91,6 +92,14 @@ def _tool_message(call: Called, images: list[ChatPart], caps: Capabilities, note
             notes.degraded(call.output.path, "pictures in a tool's output are replaced by a note")
         return {"role": "tool", "tool_call_id": call.call_id, "content": text}
     return {"role": "tool", "tool_call_id": call.call_id, "content": chat_content(parts, caps)}
+
+
+def shows_output(message: ChatMessage) -> bool:
+    """Whether a user's message only carries the pictures of the tool outputs before it."""
+    content = message.get("content")
+    if message["role"] != "user" or not isinstance(content, list) or not content:
+        return False
+    return str(content[0].get("text") or "").startswith(OUTPUT_FOLLOWS)
 
 
 def _merge_instructions(messages: list[ChatMessage], notes: Diagnostics) -> list[ChatMessage]:
@@ -106,7 +115,7 @@ def _merge_instructions(messages: list[ChatMessage], notes: Diagnostics) -> list
     return [{"role": instructions[0]["role"], "content": text}, *rest]
 
 
-def _strict_turns(messages: list[ChatMessage]) -> list[ChatMessage]:
+def strict_turns(messages: list[ChatMessage]) -> list[ChatMessage]:
     """No two users in a row, no user directly behind a tool (Mistral's templates, error 3230)."""
     strict: list[ChatMessage] = []
     for message in messages:

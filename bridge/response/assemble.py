@@ -12,7 +12,7 @@ EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh", "max"}
 
 def new_response(request: Mapping[str, Any], *, response_id: str, created_at: int, stored: bool) -> Response:
     """The response as it is when it begins: status in_progress, no output. `request` is a validated body."""
-    return {
+    response: Response = {
         "id": response_id,
         "object": "response",
         "created_at": created_at,
@@ -45,6 +45,10 @@ def new_response(request: Mapping[str, Any], *, response_id: str, created_at: in
         "safety_identifier": request.get("safety_identifier"),
         "prompt_cache_key": request.get("prompt_cache_key"),
     }
+    conversation = request.get("conversation")
+    if conversation is not None:  # beyond the 31: shown where there is one
+        response["conversation"] = {"id": conversation["id"] if isinstance(conversation, dict) else conversation}
+    return response
 
 
 def _or(value: Any, default: Any) -> Any:

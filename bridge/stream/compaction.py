@@ -11,6 +11,7 @@ from bridge.stream.numbering import Event
 from bridge.stream.turn import Turn
 
 Item = dict[str, Any]
+Seal = Callable[[dict[str, Any]], str]
 
 TRIGGER = "compaction_trigger"
 REQUEST = (
@@ -31,9 +32,17 @@ def summary_items(items: Iterable[Item]) -> list[Item]:
     return [*(item for item in items if item.get("type") != TRIGGER), request]
 
 
-def compact(deltas: Iterable[Delta], turn: Turn, seal: Callable[[dict[str, Any]], str]) -> Iterator[Event]:
+def compact(deltas: Iterable[Delta], turn: Turn, seal: Seal) -> Iterator[Event]:
     """The events of a response whose output is exactly one compaction item. Raises what `machine.respond` raises."""
     yield from turn.begin()
+    summary = read_summary(deltas, turn)
+    if summary:
+        yield from give_compaction(turn, summary, seal)
+    yield from turn.end()
+
+
+def read_summary(deltas: Iterable[Delta], turn: Turn) -> str:
+    """The text of the answer; what else it says is noted in the turn."""
     texts: list[str] = []
     for delta in deltas:
         if isinstance(delta, TextDelta):
@@ -44,7 +53,8 @@ def compact(deltas: Iterable[Delta], turn: Turn, seal: Callable[[dict[str, Any]]
             hold(turn, delta)
         elif isinstance(delta, EndDelta):
             note_end(turn, delta)
-    summary = "".join(texts).strip()
-    if summary:
-        yield from turn.give("cmp", {"type": "compaction", "encrypted_content": seal({"summary": summary})})
-    yield from turn.end()
+    return "".join(texts).strip()
+
+
+def give_compaction(turn: Turn, summary: str, seal: Seal) -> list[Event]:
+    return turn.give("cmp", {"type": "compaction", "encrypted_content": seal({"summary": summary})})

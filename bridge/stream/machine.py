@@ -77,6 +77,11 @@ def respond(deltas: Iterable[d.Delta], turn: Turn) -> Iterator[Event]:
     upstream's ProviderError pass; the caller turns either into `response.failed` (Turn.fail).
     """
     yield from turn.begin()
+    yield from proceed(deltas, turn)
+
+
+def proceed(deltas: Iterable[d.Delta], turn: Turn) -> Iterator[Event]:
+    """The rest of `respond`, for a response that has begun."""
     phase = Phase.IN_PROGRESS
     for delta in deltas:
         try:

@@ -97,6 +97,16 @@ class Turn:
         self._finish_response(result)
         return [*events, self._lifecycle(f"response.{result.status}")]
 
+    def next_round(self) -> Outcome:
+        """Forget how this upstream answer ended, but not what it cost: another one goes on with the same response.
+
+        Gives how it ended. Raises BridgeError or ProviderError for a failed end.
+        """
+        ended = outcome(self.finish_reason, self.ended, True, False)
+        self._spent, self.usage = self.total_usage, None
+        self.finish_reason, self.ended = None, False
+        return ended
+
     def fail(self, error: BaseException, instead_of: Event | None = None) -> Event:
         """The terminal event of a failed response; instead_of: one that was not sent, whose number it takes.
 

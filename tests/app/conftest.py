@@ -35,7 +35,9 @@ def make_gateway(upstream: FakeUpstream) -> Iterator[MakeGateway]:
             "retry": {"attempts": 1},
             **(provider or {}),
         }
-        app = create_app({"providers": {"up": section}, "session": {"backend": "memory"}, **sections})
+        app = create_app(
+            {"providers": {"up": section}, "session": {"backend": "memory"}, "trace": {"enabled": False}, **sections}
+        )
         made.append(app.extensions["godex"])
         client: FlaskClient = app.test_client()
         return Gateway(client)

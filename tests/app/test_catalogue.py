@@ -60,6 +60,7 @@ def test_an_entry_shows_the_capabilities_of_its_model():
     assert entries["a"]["default_reasoning_level"] == "high"
     assert [level["effort"] for level in entries["a"]["supported_reasoning_levels"]] == ["none", "low", "high", "max"]
     assert entries["b"]["supported_reasoning_levels"] == []
+    assert entries["b"]["context_window"] > 0
     assert entries["b"]["input_modalities"] == ["text"]
     assert "*" not in entries
     assert entries["a"]["priority"] == 1

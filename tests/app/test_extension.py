@@ -21,7 +21,7 @@ def upstream():
 
 def config(upstream):
     provider = {"spec": "openai_compatible", "endpoint": {"base_url": upstream.url}, "credentials": {"api_key": "k"}}
-    return {"providers": {"up": provider}, "session": {"backend": "memory"}}
+    return {"providers": {"up": provider}, "session": {"backend": "memory"}, "trace": {"enabled": False}}
 
 
 def host_app():

@@ -80,7 +80,7 @@ from app.cli import main
 from app.config.loader import demo_config, load_config
 from app.server import Server
 Server(load_config(demo_config()), lambda: None, print)
-early = {"requests", "urllib3", "redis", "flask", "app.factory"} & set(sys.modules)
+early = {"requests", "urllib3", "redis", "flask", "prometheus_client", "app.factory"} & set(sys.modules)
 assert not early, f"loaded before the monkey patch: {early}"
 
 warnings.simplefilter("error")  # gevent warns when it comes too late

@@ -82,7 +82,7 @@ async def _read_answer(reader: asyncio.StreamReader, seen: Seen) -> None:
             seen.first_event.append(time.monotonic() - begin)
         seen.events += data.count(b"data: ")
         for event in data.split(b"\n\n"):
-            if b'.delta"' in event[:60]:  # later events repeat the whole text, stamps included
+            if b".delta\n" in event[:60]:  # later events repeat the whole text, stamps included
                 seen.delays += [(now - int(stamp)) / 1e9 for stamp in STAMP.findall(event)]
         tail = (tail + data)[-200_000:]
     await reader.readexactly(2)

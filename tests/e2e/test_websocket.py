@@ -124,7 +124,8 @@ def test_a_wrong_frame_is_an_error_frame_and_the_socket_stays_open(socket, upstr
 def test_a_refusal_of_the_upstream_is_an_error_frame(socket, upstream):
     upstream.script("wsr", failure(429, "slow down"))
     ask(socket, model="wsr")
-    assert events(socket)[-1]["status"] == 429
+    refusal = events(socket)[-1]
+    assert refusal["status"] == 429 and refusal["headers"] == {"retry-after": "1"}
 
 
 def test_a_cut_upstream_is_a_failed_response(socket, upstream):

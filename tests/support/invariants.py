@@ -70,7 +70,7 @@ def _schema(name: str) -> jsonschema_rs.Validator:
 
 def check_response(response: dict[str, Any]) -> None:
     """A Response object: all fields, both authorities' types, statuses that fit together."""
-    _validate("ResponseResource", _open_part(response))
+    check_against("ResponseResource", _open_part(response))
     _SDK_RESPONSE.validate_python(_for_the_sdk(response), strict=False)
     status = response["status"]
     assert (response["error"] is not None) == (status == "failed"), response["error"]
@@ -113,10 +113,10 @@ def _check_event(event: Event) -> None:
         _SDK_EVENTS[event["type"]].model_validate(event)  # events and items that only OpenAI has
         return
     if "response" in event:
-        _validate(EVENT_SCHEMAS[event["type"]], {**event, "response": _open_part(event["response"])})
+        check_against(EVENT_SCHEMAS[event["type"]], {**event, "response": _open_part(event["response"])})
         _SDK_EVENTS[event["type"]].model_validate({**event, "response": _for_the_sdk(event["response"])})
     else:
-        _validate(EVENT_SCHEMAS[event["type"]], event)
+        check_against(EVENT_SCHEMAS[event["type"]], event)
         _SDK_EVENTS[event["type"]].model_validate(event)
 
 
@@ -207,6 +207,7 @@ def _for_the_sdk(response: dict[str, Any]) -> dict[str, Any]:
     return response
 
 
-def _validate(schema: str, value: Any) -> None:
+def check_against(schema: str, value: Any) -> None:
+    """schema: the name of one of Open Responses' components."""
     problems = [f"{list(error.instance_path)}: {error.message}" for error in _schema(schema).iter_errors(value)]
     assert not problems, f"not a valid {schema}: {problems[:3]}"

@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from app.context import ClientGone
-from app.http.outbox import Outbox
+from app.http.outbox import Heart, Outbox
 from app.http.sse import DONE, HEARTBEAT, stream_body
 
 
@@ -22,7 +22,7 @@ def test_all_pieces_arrive_in_order_over_threads():
 
     threading.Thread(target=produce).start()
     got = []
-    while (pieces := outbox.take(5)) is not None:
+    while (pieces := outbox.take()) is not None:
         got += pieces
     assert got == sent
 
@@ -41,7 +41,7 @@ def test_the_producer_waits_for_a_slow_consumer():
     thread.start()
     thread.join(0.2)
     assert len(progress) <= 1
-    while outbox.take(5) is not None:
+    while outbox.take() is not None:
         pass
     thread.join(5)
     assert len(progress) == 10
@@ -59,7 +59,7 @@ def event(number):
 
 
 def body(events, **options):
-    settings = {"heartbeat": 0.05, "cancel": lambda: None, "still_in_progress": lambda: event(99)}
+    settings = {"heart": Heart(0.05), "cancel": lambda: None, "still_in_progress": lambda: event(99)}
     return stream_body(events, **{**settings, **options})
 
 

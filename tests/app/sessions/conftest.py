@@ -7,13 +7,14 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
 
 from app.sessions.memory_store import MemoryStore
 from app.sessions.redis_store import RedisStore
-from app.sessions.spool import SpooledStore
+from app.sessions.spooled_store import SpooledStore
 from app.sessions.sqlite_store import SqliteStore
 from app.sessions.store import LOG, SessionStore
 from tests.support.redis_server import RedisServer, redis_url
@@ -73,6 +74,7 @@ class Bench:
     store: SessionStore
     age: Callable[[float], None]  # seconds pass
     damage: Callable[[str, bytes], None]  # the record of this id becomes these bytes
+    damage_entry: Callable[[str, str, bytes], None]  # the entry of this item of this conversation becomes these bytes
 
 
 @pytest.fixture(params=["memory", "sqlite", "redis", "spooled"])
@@ -97,12 +99,17 @@ def memory_bench(_request: pytest.FixtureRequest, _folder: Path, clock: Clock) -
     def damage(response_id: str, record: bytes) -> None:
         store._entries[response_id].record = record
 
-    return Bench(store, age, damage)
+    def damage_entry(conversation_id: str, item_id: str, record: bytes) -> None:
+        store.conversations._kept[conversation_id].records[item_id] = record
+
+    return Bench(store, age, damage, damage_entry)
 
 
 def spooled_bench(request: pytest.FixtureRequest, folder: Path, clock: Clock) -> Bench:
     behind = memory_bench(request, folder, clock)
-    return Bench(SpooledStore(behind.store, max_count=1000, max_bytes=10_000_000), behind.age, behind.damage)
+    return Bench(
+        SpooledStore(behind.store, max_count=1000, max_bytes=10_000_000), behind.age, behind.damage, behind.damage_entry
+    )
 
 
 def sqlite_bench(_request: pytest.FixtureRequest, folder: Path, clock: Clock) -> Bench:
@@ -111,13 +118,20 @@ def sqlite_bench(_request: pytest.FixtureRequest, folder: Path, clock: Clock) ->
     def age(seconds: float) -> None:
         clock.now += seconds
 
-    def damage(response_id: str, record: bytes) -> None:
+    def change(query: str, *values: Any) -> None:
         connection = sqlite3.connect(path)
         with connection:
-            connection.execute("UPDATE responses SET record = ? WHERE id = ?", (record, response_id))
+            connection.execute(query, values)
         connection.close()
 
-    return Bench(SqliteStore(path, ttl=TTL, clock=clock), age, damage)
+    def damage(response_id: str, record: bytes) -> None:
+        change("UPDATE responses SET record = ? WHERE id = ?", record, response_id)
+
+    def damage_entry(conversation_id: str, item_id: str, record: bytes) -> None:
+        query = "UPDATE conversation_items SET record = ? WHERE conversation_id = ? AND id = ?"
+        change(query, record, conversation_id, item_id)
+
+    return Bench(SqliteStore(path, ttl=TTL, clock=clock), age, damage, damage_entry)
 
 
 def redis_bench(request: pytest.FixtureRequest, _folder: Path, clock: Clock) -> Bench:
@@ -136,4 +150,10 @@ def redis_bench(request: pytest.FixtureRequest, _folder: Path, clock: Clock) -> 
         head = bytes(client.getrange(key, 0, 3)) + b"\0\0" + bytes(8)  # as save.lua has it, naming no ancestors
         client.set(key, head + record, keepttl=True)
 
-    return Bench(RedisStore(url, prefix="test", ttl=TTL, max_connections=8, clock=clock), age, damage)
+    def damage_entry(conversation_id: str, item_id: str, record: bytes) -> None:
+        key, field = f"test:{conversation_id}", f"i:{item_id}"
+        place = bytes(client.hget(key, field))[:4]
+        client.hset(key, field, place + record)
+
+    store = RedisStore(url, prefix="test", ttl=TTL, max_connections=8, clock=clock)
+    return Bench(store, age, damage, damage_entry)

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.sessions.chain import flatten_turns, input_items, request_history_items, resolve_response_session_chain
-from app.sessions.session import StoredResponseSession
+from app.sessions.record import decode, encode
+from app.sessions.session import StoredResponseSession, make_session
 from bridge.errors import (
     CHAIN_CYCLE_DETECTED,
     CHAIN_DEPTH_EXCEEDED,
@@ -16,7 +17,7 @@ from bridge.errors import (
     SessionError,
 )
 
-from .builders import message, session
+from .builders import OWNER, message, response, session
 
 
 def system(text: str) -> dict[str, Any]:
@@ -174,3 +175,51 @@ def test_flattening_loses_repeats_and_reorders_nothing_but_instructions(parts: l
     assert [item for item in added if item["role"] == "system"] == [system(text) for text in changes]
     assert [item for item in replayed.items if item not in added or item["role"] == "user"] == without
     assert replayed.instructions == (texts[-1] if texts else None)
+
+
+# -------------------------------------------------------------------------------------------------------- compactions
+
+COMPACTION = {"id": "cmp_1", "type": "compaction", "encrypted_content": "sealed"}
+
+
+def compacted(name: str, previous: str | None, standing: str | None = None, **request: Any) -> StoredResponseSession:
+    body = {"model": "m", "input": name, **request}
+    return make_session(body, response(name, previous, output=[COMPACTION, message(f"re {name}")]), OWNER, standing)
+
+
+def test_the_walk_ends_at_a_turn_that_compacted_what_was_before() -> None:
+    turns = {"c": compacted("c", "b"), "d": session("d", "c"), "e": session("e", "d")}
+    chain = resolve_response_session_chain("e", turns.get, max_depth=3)
+    assert [one.id for one in chain.turns] == ["c", "d", "e"]
+
+
+def test_a_compaction_whose_response_failed_is_not_gone_on_from() -> None:
+    failed = make_session({"model": "m"}, response("c", None, output=[COMPACTION], status="failed"), OWNER)
+    with pytest.raises(SessionError) as caught:
+        resolve_response_session_chain("c", {"c": failed}.get)
+    assert caught.value.code == CHAIN_UNAVAILABLE
+
+
+@pytest.mark.parametrize(
+    ("rule", "request_fields", "standing", "said"),
+    [
+        ("replay", {}, None, None),
+        ("replay", {}, "A", "A"),
+        ("replay", {"instructions": "B"}, "A", "B"),
+        ("current", {"instructions": "B"}, "A", None),
+    ],
+)
+def test_history_begins_with_the_compaction(
+    rule: Any, request_fields: Any, standing: str | None, said: str | None
+) -> None:
+    turns = [turn("a", "A"), compacted("b", "a", standing, **request_fields), turn("c", None)]
+    history = flatten_turns(turns, rule)
+    told = [system(said)] if said else []
+    assert history.items == [*told, COMPACTION, message("re b"), user("c"), message("re c")]
+    assert history.instructions == said
+
+
+def test_standing_instructions_are_stored_and_not_a_clients_to_set() -> None:
+    stored_turn = decode(encode(compacted("b", "a", "A")))
+    assert stored_turn.request["standing_instructions"] == "A"
+    assert "standing_instructions" not in compacted("b", "a", None, standing_instructions=["x"]).request

@@ -9,7 +9,7 @@ from app.sessions.factory import open_store
 from app.sessions.memory_store import MemoryStore
 from app.sessions.redis_store import RedisStore
 from app.sessions.settings import SessionSettings
-from app.sessions.spool import SpooledStore
+from app.sessions.spooled_store import SpooledStore
 from app.sessions.sqlite_store import SqliteStore
 from bridge.errors import CONFIG_INVALID, STORE_UNAVAILABLE, ServerError, SessionError
 

@@ -23,6 +23,7 @@ from tests.support.redis_server import RedisCluster, RedisServer, SentinelSet, w
 from .builders import OWNER, save_chain, session
 from .conftest import TTL, Clock
 from .gevent_script import run_patched
+from .test_conversations import contents, entry, made
 
 WAIT = 8.0  # seconds within which a call must give up on a server that says nothing; three at most are meant
 
@@ -89,6 +90,22 @@ def test_saving_is_one_script_call(store: RedisStore, redis_database: redis.Redi
     asked = commands(redis_database, lambda: store.save(child))
     assert asked.pop("eval") == 1
     assert asked == {"get": 1, "getrange": 2, "set": 1, "hset": 1, "expire": 1}  # inside the script
+
+
+def test_a_conversation_and_memories_take_one_round_trip_each(store: RedisStore, redis_database: redis.Redis) -> None:
+    conversation = made(store, entry(1))
+    asked = store.conversations
+    assert commands(redis_database, lambda: asked.read(conversation.id, OWNER)) == {"hgetall": 1}
+    assert commands(redis_database, lambda: asked.append(conversation.id, OWNER, [entry(2)]))["eval"] == 1
+    values = {str(number): b"x" for number in range(5)}
+    assert commands(redis_database, lambda: store.remember(values, 10)) == {"set": 5}  # sent together
+    assert commands(redis_database, lambda: store.recall(values)) == {"get": 5}
+
+
+def test_conversations_and_memories_have_a_time_to_live(store: RedisStore, redis_database: redis.Redis) -> None:
+    store.conversations.append(made(store, entry(1)).id, OWNER, [entry(2)])
+    store.remember({"a": b"1"}, 50)
+    assert sorted(redis_database.ttl(key) for key in redis_database.scan_iter()) == [50, int(TTL)]
 
 
 def test_a_chain_is_renewed_only_when_it_is_due(store: RedisStore, redis_database: redis.Redis, clock: Clock) -> None:
@@ -185,6 +202,25 @@ def test_a_save_sent_twice_is_one_save(
     store.save(stored)
     assert lost == [b""]
     assert store.get(stored.id, OWNER) == stored
+
+
+def test_a_turn_sent_twice_is_one_turn(
+    store: RedisStore, monkeypatch: pytest.MonkeyPatch, redis_database: redis.Redis
+) -> None:
+    conversation = made(store, entry(1))
+    real, lost = store._client.eval, []
+
+    def loses_the_first_answer(*arguments: Any) -> Any:
+        answer = real(*arguments)
+        if not lost:
+            lost.append(answer)
+            raise redis.TimeoutError("the answer is lost")
+        return answer
+
+    monkeypatch.setattr(store._client, "eval", loses_the_first_answer)
+    assert store.conversations.add_turn(conversation.id, OWNER, [entry(2), entry(3)])
+    assert lost == [1]
+    assert contents(store, conversation).entries == [entry(1), entry(2), entry(3)]
 
 
 # ------------------------------------------------------------------------------------------- servers that come and go
@@ -297,8 +333,39 @@ def test_a_master_that_has_become_a_replica_is_left_for_the_new_one(own_redis: R
         address.target = successor
         ids = save_chain(store, 3)
         assert store.setting("seal", lambda: b"key") == b"key"
+        conversation = made(store, entry(1))
         with successor.client() as client:
-            assert client.exists(key_of(ids[-1]))
+            assert client.exists(key_of(ids[-1]), f"test:{conversation.id}") == 2
+
+
+WRITES = [
+    lambda store, one: made(store, entry(1)),
+    lambda store, one: store.conversations.append(one.id, OWNER, [entry(2)]),
+    lambda store, one: store.conversations.update(one.id, OWNER, {}),
+    lambda store, one: store.conversations.remove(one.id, OWNER, "msg_1"),
+    lambda store, one: store.conversations.delete(one.id, OWNER),
+    lambda store, one: store.remember({"a": b"1"}, 10),
+]
+
+
+@pytest.mark.parametrize("write", WRITES, ids=["create", "append", "update", "remove", "delete", "remember"])
+def test_a_write_that_a_replica_refuses_is_sent_again(own_redis: RedisServer, write: Callable[..., Any]) -> None:
+    with closing(store_at(own_redis.url)) as store, own_redis.client() as client:
+        conversation = made(store, entry(1))
+        client.replicaof("127.0.0.1", 1)
+        assert "ReadOnly" in unavailable(lambda: write(store, conversation))
+        client.replicaof("NO", "ONE")
+        write(store, conversation)
+
+
+def test_writes_after_a_new_master_need_no_second_call(own_redis: RedisServer) -> None:
+    with RedisServer() as successor, switch(own_redis) as address, closing(store_at(address.url)) as store:
+        store.ping()
+        with own_redis.client() as client:
+            client.replicaof("127.0.0.1", successor.port)
+        address.target = successor
+        store.remember({"a": b"1"}, 10)
+        assert store.recall(["a"]) == {"a": b"1"}
 
 
 # ------------------------------------------------------------------------------------------------- Sentinel, Cluster
@@ -338,6 +405,13 @@ def test_a_cluster_keeps_chains_whole_and_spreads_them() -> None:
         assert [turn.id for turn in store.list_children("resp_foreign_1", OWNER)] == ["resp_foreign_2"]
         assert store.delete(child.id, OWNER)
         assert store.setting("seal", lambda: b"key") == store.setting("seal", lambda: b"other") == b"key"
+
+        conversations = [made(store, entry(number)) for number in range(8)]
+        assert all(store.conversations.append(one.id, OWNER, [entry("x")]) for one in conversations)
+        assert all(len(contents(store, one).entries) == 2 for one in conversations)
+        values = {f"memory {number}": b"%d" % number for number in range(20)}
+        store.remember(values, 100)
+        assert store.recall([*values, "nothing"]) == values
 
         for node in cluster.nodes:
             node.freeze()

@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from app.sessions import spool
+from app.sessions import spool, spooled_store
+from app.sessions.conversations import Conversation
 from app.sessions.ids import new_response_id
+from app.sessions.memory_conversations import MemoryConversations
 from app.sessions.memory_store import MemoryStore
 from app.sessions.record import encode
 from app.sessions.redis_store import RedisStore
 from app.sessions.session import StoredResponseSession
-from app.sessions.spool import SpooledStore
+from app.sessions.spooled_store import SpooledStore
 from app.sessions.store import unavailable
 from bridge.errors import CHAIN_NOT_FOUND, STORE_CONFLICT, STORE_UNAVAILABLE, SessionError
 from tests.support.redis_server import RedisServer, wait_until
 
 from .builders import OWNER, STRANGER, save_chain, session
+from .test_conversations import contents, entry, made
 
 
 class ShakyStore(MemoryStore):
@@ -28,6 +32,7 @@ class ShakyStore(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__(ttl=1000, max_count=1000, max_bytes=10_000_000)
+        self.conversations = ShakyConversations(self)
         self.away = False
         self.silent = False
         self.saved: list[str] = []
@@ -53,9 +58,34 @@ class ShakyStore(MemoryStore):
         self._check()
         return super().delete(*arguments)
 
+    def ping(self) -> None:
+        self._check()
+
     def _check(self) -> None:
         if self.away:
             raise unavailable("test", "away")
+
+
+class ShakyConversations(MemoryConversations):
+    """The conversations of a ShakyStore, as shaky as it is."""
+
+    def __init__(self, store: ShakyStore) -> None:
+        super().__init__(ttl=1000, max_count=1000, max_bytes=10_000_000, clock=time.time)
+        self._store = store
+
+    def __getattribute__(self, name: str) -> Any:
+        method = super().__getattribute__(name)
+        if name not in {"create", "get", "read", "append", "update", "remove", "delete"}:
+            return method
+
+        def shaky(*arguments: Any) -> Any:
+            self._store._check()
+            answer = method(*arguments)
+            if name == "append" and self._store.silent:
+                raise unavailable("test", "no answer")
+            return answer
+
+        return shaky
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +93,8 @@ def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool, "SHORTEST_WAIT", 0.01)
     monkeypatch.setattr(spool, "LONGEST_WAIT", 0.02)
     monkeypatch.setattr(spool, "CLOSING_WAIT", 0.01)
+    monkeypatch.setattr(spooled_store, "GRACE", 0)
+    monkeypatch.setattr(spooled_store, "PAUSE", 0)
 
 
 @pytest.fixture
@@ -82,14 +114,14 @@ def refused(code: str, call: Callable[[], Any]) -> None:
 
 
 def emptied(store: SpooledStore) -> None:
-    wait_until(lambda: store.counters.waiting == 0 and store._thread is None, "the spool is empty", timeout=5)
+    wait_until(lambda: store.counters.waiting == 0 and store._spool._thread is None, "the spool is empty", timeout=5)
 
 
 def test_saves_go_straight_to_a_store_that_is_there(store: SpooledStore, inner: ShakyStore) -> None:
     ids = save_chain(store, 3)
     assert inner.saved == ids
     assert store.counters.waiting == 0
-    assert store._thread is None
+    assert store._spool._thread is None
 
 
 def test_a_client_can_go_on_at_once_while_the_store_is_away(store: SpooledStore, inner: ShakyStore) -> None:
@@ -120,7 +152,7 @@ def test_what_waits_is_delivered_parents_first_when_the_store_is_back(store: Spo
 
 def test_a_chain_may_alternate_between_store_and_spool(store: SpooledStore, inner: ShakyStore) -> None:
     ids: list[str] = []
-    with store._delivering:  # the store is back, but what waits is not delivered yet
+    with store._spool.delivering:  # the store is back, but what waits is not delivered yet
         for away in (False, True, False, True):
             inner.away = away
             ids.append(new_response_id(ids[-1] if ids else None))
@@ -147,7 +179,7 @@ def test_reads_of_what_only_the_store_has_fail_while_it_is_away(store: SpooledSt
 def test_the_spool_keeps_owners_apart(store: SpooledStore, inner: ShakyStore) -> None:
     inner.away = True
     (waiting,) = save_chain(store, 1)
-    with store._delivering:
+    with store._spool.delivering:
         inner.away = False
         assert store.get(waiting, STRANGER) is None
         assert store.list_children(waiting, STRANGER) == []
@@ -187,7 +219,7 @@ def test_a_conflict_found_later_is_logged_and_not_tried_again(
 ) -> None:
     inner.away = True
     store.save(session("resp_1"))
-    with store._delivering:
+    with store._spool.delivering:
         inner.away = False
         inner.save(session("resp_1", status="failed"))
     emptied(store)
@@ -228,7 +260,7 @@ def test_an_overwrite_of_what_waits_takes_its_place(store: SpooledStore, inner: 
 
 def test_what_waits_can_be_deleted(store: SpooledStore, inner: ShakyStore) -> None:
     inner.silent = True  # it is in both places
-    with store._delivering:
+    with store._spool.delivering:
         store.save(session("resp_1"))
         deleting = threading.Thread(target=store.delete, args=("resp_1", OWNER))
         deleting.start()
@@ -253,7 +285,7 @@ def test_an_error_of_another_kind_stays_what_it_is(
     inner.away = True
     store.save(session("resp_1"))
     store.save(session("resp_2"))
-    with store._delivering:
+    with store._spool.delivering:
         inner.away = False
         monkeypatch.setattr(inner, "save", bug)
     emptied(store)
@@ -277,14 +309,14 @@ def test_closing_does_not_wait_for_ever_and_says_what_is_lost(
     store.close(timeout=0.1)
     assert store.counters.dropped == 3
     assert [record.count for record in errors] == [3]
-    wait_until(lambda: store._thread is None, "the thread has ended", timeout=5)
+    wait_until(lambda: store._spool._thread is None, "the thread has ended", timeout=5)
 
 
 def test_attempts_grow_rarer(monkeypatch: pytest.MonkeyPatch, store: SpooledStore, inner: ShakyStore) -> None:
     waits: list[float] = []
     monkeypatch.setattr(spool, "LONGEST_WAIT", 0.05)
-    real = store._wake.wait
-    monkeypatch.setattr(store._wake, "wait", lambda seconds: waits.append(seconds) or real(seconds))
+    real = store._spool._wake.wait
+    monkeypatch.setattr(store._spool._wake, "wait", lambda seconds: waits.append(seconds) or real(seconds))
     inner.away = True
     store.save(session("resp_1"))
     wait_until(lambda: len(waits) >= 5, "five attempts", timeout=5)
@@ -303,3 +335,141 @@ def test_with_a_real_server_that_goes_and_comes_back(own_redis: RedisServer) -> 
     emptied(store)
     assert [turn.id for turn in redis_store.resolve_chain(ids[-1], owner=OWNER).turns] == ids
     store.close()
+
+
+# --------------------------------------------------------------------------------------------- turns of conversations
+
+
+@pytest.fixture
+def conversation(store: SpooledStore) -> Conversation:
+    return made(store, entry(0))
+
+
+def test_turns_wait_and_arrive_in_order(store: SpooledStore, inner: ShakyStore, conversation: Conversation) -> None:
+    inner.away = True
+    for number in range(1, 4):
+        assert store.conversations.add_turn(conversation.id, OWNER, [entry(number), entry(f"{number}b")])
+    assert store.counters.waiting == 3
+    inner.away = False
+    emptied(store)
+    expected = ["msg_0", "msg_1", "msg_1b", "msg_2", "msg_2b", "msg_3", "msg_3b"]
+    assert [one.item["id"] for one in contents(inner, conversation).entries] == expected
+    assert store.counters.delivered == 3
+
+
+def test_a_turn_that_waits_is_read_and_not_overtaken(
+    store: SpooledStore, inner: ShakyStore, conversation: Conversation
+) -> None:
+    with store._spool.delivering:
+        inner.away = True
+        store.conversations.add_turn(conversation.id, OWNER, [entry(1)])
+        inner.away = False
+        store.conversations.add_turn(conversation.id, OWNER, [entry(2)])
+        assert contents(store, conversation).entries == [entry(0), entry(1), entry(2)]
+        assert store.conversations.read(conversation.id, STRANGER) is None
+        assert contents(inner, conversation).entries == [entry(0)]
+    emptied(store)
+    assert contents(inner, conversation).entries == [entry(0), entry(1), entry(2)]
+
+
+def test_a_turn_whose_answer_was_lost_is_not_doubled(
+    store: SpooledStore, inner: ShakyStore, conversation: Conversation
+) -> None:
+    inner.silent = True
+    store.conversations.add_turn(conversation.id, OWNER, [entry(1)])
+    inner.silent = False
+    emptied(store)
+    assert contents(store, conversation).entries == [entry(0), entry(1)]
+    assert (store.counters.delivered, store.counters.conflicts) == (1, 0)
+
+
+def test_a_turn_of_a_conversation_that_was_deleted_is_given_up(
+    store: SpooledStore, inner: ShakyStore, conversation: Conversation
+) -> None:
+    with store._spool.delivering:
+        inner.away = True
+        store.conversations.add_turn(conversation.id, OWNER, [entry(1)])
+        inner.away = False
+        store.conversations.delete(conversation.id, OWNER)
+    emptied(store)
+    assert store.counters.conflicts == 1
+
+
+def test_what_a_client_does_to_a_conversation_itself_does_not_wait(
+    store: SpooledStore, inner: ShakyStore, conversation: Conversation
+) -> None:
+    inner.away = True
+    asked = store.conversations
+    for call in (
+        lambda: asked.create(conversation, []),
+        lambda: asked.get(conversation.id, OWNER),
+        lambda: asked.read(conversation.id, OWNER),
+        lambda: asked.append(conversation.id, OWNER, [entry(1)]),
+        lambda: asked.update(conversation.id, OWNER, {}),
+        lambda: asked.remove(conversation.id, OWNER, "msg_0"),
+        lambda: asked.delete(conversation.id, OWNER),
+    ):
+        refused(STORE_UNAVAILABLE, call)
+    assert store.counters.waiting == 0
+
+
+# ------------------------------------------------------------------------------------- what another process may hold
+
+
+def test_shortly_after_the_store_was_away_nothing_is_said_to_be_missing(
+    store: SpooledStore, inner: ShakyStore, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (known,) = save_chain(store, 1)
+    elsewhere = new_response_id()  # waits in another process
+    asked = [
+        lambda: store.get(elsewhere, OWNER),
+        lambda: store.get_many([known, elsewhere], OWNER),
+        lambda: store.resolve_chain(elsewhere, owner=OWNER),
+        lambda: store.delete(elsewhere, OWNER),
+        lambda: store.conversations.read(conversation.id, OWNER),
+    ]
+    inner.away = True
+    refused(STORE_UNAVAILABLE, store.ping)
+    inner.away = False
+    monkeypatch.setattr(spooled_store, "GRACE", 600)
+    for call in asked:
+        refused(STORE_UNAVAILABLE, call)
+    assert store.get(known, OWNER)
+    assert store.get("an id that nobody here gave out", OWNER) is None
+    monkeypatch.setattr(spooled_store, "GRACE", 0)
+    assert store.get(elsewhere, OWNER) is None
+    assert contents(store, conversation).entries == [entry(0)]
+
+
+def test_the_store_is_tried_as_soon_as_it_answers_somebody(
+    store: SpooledStore, inner: ShakyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spool, "SHORTEST_WAIT", 600)
+    monkeypatch.setattr(spool, "LONGEST_WAIT", 600)
+    inner.away = True
+    (waiting,) = save_chain(store, 1)
+    wait_until(lambda: inner.attempts >= 2, "it was tried in vain", timeout=5)
+    inner.away = False
+    store.ping()
+    emptied(store)
+    assert inner.saved == [waiting]
+
+
+def test_while_the_store_is_away_nobody_waits_for_it_twice(
+    store: SpooledStore, inner: ShakyStore, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spooled_store, "PAUSE", 600)
+    monkeypatch.setattr(spool, "SHORTEST_WAIT", 600)
+    monkeypatch.setattr(spool, "LONGEST_WAIT", 600)
+    inner.away = True
+    (first,) = save_chain(store, 1)
+    wait_until(lambda: inner.attempts == 2, "the thread has tried", timeout=5)
+    ids = save_chain(store, 2)
+    store.conversations.add_turn(conversation.id, OWNER, [entry(1)])
+    refused(STORE_UNAVAILABLE, lambda: store.remember({"a": b"1"}, 10))
+    assert inner.attempts == 2 and store.counters.waiting == 4
+    inner.away = False
+    store.ping()
+    emptied(store)
+    assert inner.saved == [first, *ids]
+    assert contents(inner, conversation).entries == [entry(0), entry(1)]

@@ -21,6 +21,7 @@ from .builders import OWNER, save_chain, session
 from .conftest import Clock
 from .gevent_script import ROOT, run_patched
 from .sqlite_writer import CONTESTED
+from .test_conversations import contents, entry, made
 
 
 @pytest.fixture
@@ -274,6 +275,30 @@ def test_an_older_file_is_brought_up_to_date_once(path: Path, monkeypatch: pytes
         store.close()
 
 
+def test_a_file_from_before_conversations_gets_them(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite_schema, "MIGRATIONS", MIGRATIONS[:1])
+        old = SqliteStore(path, ttl=100)
+        ids = save_chain(old, 3)
+        old.close()
+    store = SqliteStore(path, ttl=100)
+    assert len(store.resolve_chain(ids[-1], owner=OWNER).turns) == 3
+    assert contents(store, made(store, entry(1))).entries == [entry(1)]
+    store.close()
+
+
+def test_items_go_with_their_conversation(path: Path, clock: Clock) -> None:
+    store = SqliteStore(path, ttl=100, clock=clock)
+    assert store.conversations.delete(made(store, entry(1), entry(2)).id, OWNER)
+    assert stored(path, "conversation_items") == 0
+    made(store, entry(3))
+    clock.now += 101
+    made(store, entry(4))
+    assert store.purge() == 1
+    assert stored(path, "conversation_items") == 1
+    store.close()
+
+
 def test_a_migration_that_fails_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     old = SqliteStore(path, ttl=100)
     (only,) = save_chain(old, 1)
@@ -318,8 +343,8 @@ def test_saving_purges_now_and_then(path: Path, clock: Clock) -> None:
     store.close()
 
 
-def stored(path: Path) -> int:
+def stored(path: Path, table: str = "responses") -> int:
     connection = sqlite3.connect(path)
-    (count,) = connection.execute("SELECT count(*) FROM responses").fetchone()
+    (count,) = connection.execute(f"SELECT count(*) FROM {table}").fetchone()
     connection.close()
     return int(count)
