@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Sequence
 from typing import Any
 
@@ -110,7 +109,7 @@ def _decoded_text(data: str) -> str | None:
     header, _, payload = data.rpartition(",")
     try:
         text = base64.b64decode(payload, validate=True).decode("utf-8")
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:  # not base64, or not UTF-8
         return None
     return text if header.startswith("data:text/") or "\x00" not in text else None
 
