@@ -38,12 +38,17 @@ def chat_parts(content: Any, path: str, caps: Capabilities, notes: Diagnostics) 
 
 
 def joined_text(parts: Sequence[ChatPart]) -> str:
+    if len(parts) == 1 and parts[0]["type"] == "text":  # nearly every message of a history
+        only: str = parts[0]["text"]
+        return only
     return "\n".join(part["text"] for part in parts if part["type"] == "text")
 
 
 def chat_content(parts: list[ChatPart], caps: Capabilities) -> str | list[ChatPart]:
     """A string when there is nothing but text: the only form that every server takes."""
-    if caps.text_parts_as_string and all(part["type"] == "text" for part in parts):
+    if caps.text_parts_as_string and (
+        (len(parts) == 1 and parts[0]["type"] == "text") or all(part["type"] == "text" for part in parts)
+    ):
         return joined_text(parts)
     return parts
 

@@ -58,7 +58,12 @@ def superseded_by_compaction(items: Sequence[Item]) -> int:
 
 
 def _message(item: Item, path: str, reading: Reading) -> Iterable[Entry]:
-    parts = chat_parts(item.get("content"), f"{path}.content", reading.caps, reading.notes)
+    content = item.get("content")
+    if item.get("role") == "assistant" and isinstance(content, list) and len(content) == 1:
+        only = content[0]
+        if only.get("type") == "output_text":  # what nearly every stored answer is
+            return [Answered(only["text"])] if only.get("text") else []
+    parts = chat_parts(content, f"{path}.content", reading.caps, reading.notes)
     if item.get("role") == "assistant":
         text = joined_text(parts)
         return [Answered(text)] if text else []
