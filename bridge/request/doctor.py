@@ -147,7 +147,7 @@ class _CallIds:
         self._calls = 0
 
     def legal(self, call: Called, notes: Diagnostics) -> str:
-        if self._format == "function_index":  # Kimi's own: the calls of the history are counted
+        if self._format == "function_index":  # the calls of the history are counted
             chosen = f"functions.{call.name}:{self._calls}"
         elif self._format == "alnum9":
             chosen = self._nine_characters(call.call_id)

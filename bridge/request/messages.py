@@ -116,7 +116,7 @@ def _merge_instructions(messages: list[ChatMessage], notes: Diagnostics) -> list
 
 
 def strict_turns(messages: list[ChatMessage]) -> list[ChatMessage]:
-    """No two users in a row, no user directly behind a tool (Mistral's templates, error 3230)."""
+    """No two users in a row, no user directly behind a tool (templates that demand it refuse the whole request)."""
     strict: list[ChatMessage] = []
     for message in messages:
         before = strict[-1] if strict else None

@@ -44,5 +44,5 @@ def outcome(finish_reason: str | None, ended: bool, answered: bool, cut_call: bo
     if known is None:
         raise ProviderError(UPSTREAM_SERVER_ERROR, f"the upstream stopped with reason {finish_reason!r}")
     if known[0] == "completed" and cut_call:
-        return Outcome("incomplete", "max_output_tokens")  # vLLM: `tool_calls` hides that the length ran out
+        return Outcome("incomplete", "max_output_tokens")  # seen: `tool_calls` hides that the length ran out
     return Outcome(*known)

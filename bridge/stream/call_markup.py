@@ -1,7 +1,7 @@
 """Tool calls that leak into the text as the model's own markup, turned back into calls.
 
-Hosts whose parser does not know a template pass its markup on: DSML (DeepSeek), <tool_call> with JSON (Hermes,
-Qwen), <function_calls> with <invoke>. Switched on by the capability `call_markup`; unreadable markup stays text.
+Hosts whose parser does not know a template pass its markup on: DSML, <tool_call> with JSON, <function_calls> with
+<invoke>. Switched on by the capability `call_markup`; unreadable markup stays text.
 """
 
 from __future__ import annotations

@@ -29,9 +29,9 @@ class CallTracker:
     """Assigns fragments to calls.
 
     1. A non-empty id that is known continues that call; one that is new opens a call, also under a used index
-       (Ollama labels every call 0), except where the call under that index has no id yet: then it is a late id.
+       (some servers label every call 0), except where the call under that index has no id yet: then it is a late id.
     2. A name under a used index opens a call when the one there has a whole JSON value already and the fragment
-       brings no known id (servers without ids); else it is a repetition (DeepSeek repeats names).
+       brings no known id (servers without ids); else it is a repetition (some servers repeat names).
     3. Neither: the index decides; without an index the newest call goes on.
     """
 

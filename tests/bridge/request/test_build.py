@@ -231,16 +231,16 @@ def test_ids_in_a_demanded_format_are_the_same_in_call_and_output():
 
 
 ENTRUSTED = [
-    ("Look at a.py", "[Message from agent /root to /root/helper]\nTask:\nLook at a.py"),
-    ("gAAAAABotherserver", "[Message from agent /root to /root/helper]\nTask:\n"),
-    (None, "[Message from agent /root to /root/helper]\nTask:\n"),
+    ("Look at a.py", "[Message from agent /root to /root/reviewer]\nTask:\nLook at a.py"),
+    ("gAAAAABotherserver", "[Message from agent /root to /root/reviewer]\nTask:\n"),
+    (None, "[Message from agent /root to /root/reviewer]\nTask:\n"),
 ]
 
 
 @pytest.mark.parametrize(("entrusted", "told"), ENTRUSTED, ids=["plain", "another server's", "nothing"])
 def test_what_an_agent_entrusts_to_another_is_told_unless_another_server_encrypted_it(entrusted, told):
     content = [{"type": "input_text", "text": "Task:"}, {"type": "encrypted_content", "encrypted_content": entrusted}]
-    message = {"type": "agent_message", "author": "/root", "recipient": "/root/helper", "content": content}
+    message = {"type": "agent_message", "author": "/root", "recipient": "/root/reviewer", "content": content}
     assert build([message])["messages"][0]["content"] == told
 
 
