@@ -178,3 +178,8 @@ def test_an_upstream_that_broke_off_fails_the_response(deltas):
     response = check_stream(events_of(deltas, turn_for({"tools": TOOLS})))
     assert response["status"] == "failed"
     assert response["output"] == []  # what was cut is never given out as done
+
+
+def test_the_first_of_two_finish_reasons_counts():
+    response = check_stream(events_of([TextDelta("x"), FinishDelta("length"), FinishDelta("stop"), EndDelta()]))
+    assert response["status"] == "incomplete"

@@ -145,3 +145,11 @@ def test_a_good_schema_is_not_touched():
 def test_strict_goes_up_only_where_it_is_known(knows, sent):
     planned = plan([{**RUN, "strict": True}], caps=Capabilities(strict_tools=knows))
     assert planned.declarations[0]["function"].get("strict") is sent
+
+
+def test_a_native_search_that_may_not_leave_the_cache_is_left_out_with_a_note():
+    notes = Diagnostics()
+    caps = Capabilities(tools=frozenset({"function", "web_search"}))
+    search = {"type": "web_search", "external_web_access": False}
+    assert plan_tools({"tools": [search]}, (), caps, False, notes).declarations == []
+    assert [note.action for note in notes.entries] == ["ignored"]
