@@ -67,6 +67,7 @@ class ResponsesContext:
     full_length   estimated tokens of the request before it was shortened, 0 as long as it was not
     shortened     how often a refusal for length was answered with a shorter request
     admission     the caller's limits, to be told what the answer used
+    span          of the upstream call, see spans.py
     error         what failed the response, for callers that need more than its `error` object
     interrupted   why the gateway itself ends the response before the upstream does
     """
@@ -95,6 +96,7 @@ class ResponsesContext:
     shortened: int = 0
     _items_made: Iterator[int] = field(default_factory=count)
     admission: Admission | None = None
+    span: Any = None
     error: BaseException | None = None
     interrupted: GodeXError | None = None
     first_event: float | None = None

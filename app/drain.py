@@ -9,16 +9,17 @@ One table for the process, whichever applications it holds: they stop together.
 
 from __future__ import annotations
 
+import functools
 import math
 import socket
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from typing import Any, Final
 
-from bridge.errors import DRAINING, REQUEST_TIMEOUT, GodeXError, ServerError
+from bridge.errors import CLIENT_GONE, DRAINING, REQUEST_TIMEOUT, GodeXError, ServerError
 
 NEVER: Final = math.inf
 RETRY_AFTER: Final = 1  # seconds: another worker or replica listens already
@@ -35,17 +36,22 @@ class InProgress:
     headers  for its answer, whatever that will be
     stop     ends its answer with an error; None while there is no answer that could be ended
     due      reading of time.monotonic() by which its body must be here, or what is being written taken; else NEVER
+    asks     the upstream has not begun to answer: nothing is written, so only a look at the socket tells that the
+             client has left
     rests    nothing is being asked (a WebSocket between two frames): it need not be spared when the process is to stop
     """
 
-    __slots__ = ("_client", "_error", "_greenlet", "_written", "began", "due", "headers", "rests", "stop")
+    __slots__ = ("_client", "_error", "_greenlet", "_written")
+    __slots__ += ("asks", "began", "due", "headers", "rests", "span", "stop")
 
     def __init__(self, client: Any = None, greenlet: Any = None) -> None:
         """client: its socket; greenlet: the one that serves the request. None where they are not ours to touch."""
         self.began = time.monotonic()
         self.headers: dict[str, str] = {}
+        self.span: Any = None  # see spans.py
         self.stop: Callable[[GodeXError], None] | None = None
         self.due = NEVER
+        self.asks = False
         self.rests = False
         self._client = client
         self._greenlet = greenlet
@@ -65,14 +71,17 @@ class InProgress:
         self.due = NEVER
         if self._error is not None:
             raise self._error
+        self.asks = True
 
     def streams(self, stop: Callable[[GodeXError], None]) -> None:
         """The upstream has begun to answer, and `stop` ends that."""
         self.stop = stop
+        self.asks = False
 
     def writes(self, length: int = 0) -> None:
         """So many bytes (0 = unknown) are handed to the client: from now on it is too late for an error."""
         self._written = True
+        self.asks = False
         self.due = time.monotonic() + WRITE_PATIENCE + length / SLOWEST
 
     def interrupt(self, error: GodeXError) -> None:
@@ -90,6 +99,19 @@ class InProgress:
             self.cut()
         else:
             self.interrupt(ServerError(REQUEST_TIMEOUT, "the request did not arrive in time"))
+
+    def left(self) -> bool:
+        """The client has closed its side. What it sent beyond this request (pipelining) tells that it is there."""
+        if self._client is None:
+            return False
+        try:
+            with socket.fromfd(self._client.fileno(), self._client.family, self._client.type) as twin:
+                twin.settimeout(0)
+                return twin.recv(1, socket.MSG_PEEK) == b""
+        except BlockingIOError:
+            return False
+        except (OSError, ValueError):
+            return True
 
     def cut(self) -> None:
         """Take the connection down: whoever reads from it or writes to it notices."""
@@ -164,6 +186,8 @@ class Drain:
         for request in tuple(self._running):
             if request.due < now:
                 request.late()
+            elif request.asks and request.left():
+                request.interrupt(ServerError(CLIENT_GONE, "the client left before it was answered"))
 
 
 def cut_connection(client: Any) -> None:
@@ -183,6 +207,13 @@ def draining() -> ServerError:
 def current() -> InProgress:
     """The request that this greenlet or thread serves; outside of one, a request that nobody can interrupt."""
     return _CURRENT.get(None) or InProgress()
+
+
+def carried(call: Callable[..., None]) -> Callable[..., None]:
+    """`call` for another thread, where the present request is to be the current one too."""
+    context = Context()
+    context.run(_CURRENT.set, current())
+    return functools.partial(context.run, call)
 
 
 def _present_greenlet() -> Any:

@@ -43,7 +43,7 @@ class GodeX:
             self.init_app(app)
 
     def init_app(self, app: Flask, url_prefix: str = "/v1", health_prefix: str = "") -> None:
-        """health_prefix: where /health goes, for a host that has a /health of its own.
+        """health_prefix: where /health and /metrics go, for a host that has such routes of its own.
 
         Raises ServerError CONFIG_INVALID.
         """

@@ -20,6 +20,7 @@ from .resolver import ModelResolver
 from .sealing import Sealer, new_secret
 from .sessions.factory import open_store
 from .sessions.store import SessionStore
+from .spans import spans
 from .trace.recorder import NullRecorder, Recorder, TraceRecorder
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ class Gateway:
         """Let go of connections and write what still waits, which may take `timeout` seconds."""
         self.trace.close(timeout / 2)
         self.limiter.close()
+        spans().close(timeout / 4)
         for provider in self._providers.values():
             provider.client.close()
         if self.opened_store is not None:

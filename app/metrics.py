@@ -43,8 +43,9 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from bridge.errors import GodeXError, ProviderError
 
-from .drain import process_drain
+from .drain import current, process_drain
 from .metrics_folder import VARIABLE
+from .spans import spans
 
 if TYPE_CHECKING:
     from .context import ResponsesContext
@@ -153,7 +154,8 @@ class Metrics:
     def timed(self, operation: str, call: Callable[[], T]) -> T:
         started = time.monotonic()
         try:
-            return call()
+            with spans().store(current().span, operation):
+                return call()
         except GodeXError as error:
             self._store_errors.labels(operation, error.code).inc()
             raise

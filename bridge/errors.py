@@ -33,6 +33,7 @@ CONVERSATION_ITEM_NOT_FOUND: Final = "server.conversation.item_not_found"
 MODEL_NOT_FOUND: Final = "server.model.not_found"
 PROVIDER_NOT_REGISTERED: Final = "server.provider.not_registered"
 CONFIG_INVALID: Final = "server.config.invalid"
+CLIENT_GONE: Final = "server.client.gone"
 DRAINING: Final = "server.process.draining"
 INTERNAL: Final = "server.internal.error"
 

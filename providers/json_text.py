@@ -18,9 +18,28 @@ def parse_json(text: bytes | str) -> Any:
     except ValueError:
         pass
     try:
-        return json.loads(text)
+        return _sound(json.loads(text if isinstance(text, str) else text.decode("utf-8", "replace")))
     except (ValueError, RecursionError):
         return None
+
+
+def _sound(value: Any) -> Any:
+    """Halves of surrogate pairs that stand alone become U+FFFD: nothing behind this point could encode them."""
+    if isinstance(value, str):
+        return value if _is_utf8(value) else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_sound(entry) for entry in value]
+    if isinstance(value, dict):
+        return {_sound(key): _sound(entry) for key, entry in value.items()}
+    return value
+
+
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def dump_json(value: Any) -> bytes:

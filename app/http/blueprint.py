@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from flask import Blueprint, Response, current_app, g, request
 
 from bridge.errors import GodeXError
 
 from ..context import Caller
-from ..drain import process_drain
+from ..drain import InProgress, process_drain
 from ..gateway import Gateway
 from ..ids import new_request_id
 from ..metrics import metrics
+from ..spans import spans
 from .auth import authenticate
 from .errors import error_response, unexpected_response
 
@@ -56,6 +58,7 @@ def enter_request() -> None:
     """Known to the process from here on, so that it ends properly when its worker has to stop."""
     request_id()  # from here on it stands in the log
     g.godex_in_progress = process_drain.enter(request.environ.get("gunicorn.socket"))
+    g.godex_in_progress.span = spans().request(request.method, request.path, request.headers)
     if request.method == "POST":
         g.godex_in_progress.reads_body(request.content_length or 0)
 
@@ -68,22 +71,31 @@ def leave_when_written(response: Response) -> Response:
         if not response.is_streamed:
             running.writes(response.content_length or 0)
         response.headers.update(running.headers)
-        response.call_on_close(lambda: process_drain.leave(running))
+        response.call_on_close(partial(_left, running, _route(), response.status_code))
     return response
 
 
 @api.after_request
 def count_answer(response: Response) -> Response:
-    rule = request.url_rule
-    metrics().request_answered(rule.rule if rule is not None else "unknown", request.method, response.status_code)
+    metrics().request_answered(_route(), request.method, response.status_code)
     return response
+
+
+def _route() -> str:
+    """The same for all requests that are served alike."""
+    return request.url_rule.rule if request.url_rule is not None else "unknown"
+
+
+def _left(running: InProgress, route: str, status: int) -> None:
+    process_drain.leave(running)
+    spans().request_ended(running.span, route, status)
 
 
 @api.teardown_request
 def leave_without_answer(error: BaseException | None) -> None:
     running = g.pop("godex_in_progress", None)
     if running is not None:
-        process_drain.leave(running)
+        _left(running, _route(), 500)
 
 
 @api.before_request

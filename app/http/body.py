@@ -11,7 +11,7 @@ import orjson
 import zstandard
 from flask import Request
 
-from bridge.errors import BODY_TOO_LARGE, INVALID_JSON, UNSUPPORTED_ENCODING, ServerError
+from bridge.errors import BODY_TOO_LARGE, INVALID_JSON, UNSUPPORTED_ENCODING, GodeXError, ServerError
 
 from .limits import check_shape, check_size
 
@@ -26,7 +26,7 @@ def json_object(request: Request, max_bytes: int) -> dict[str, Any]:
     if (request.content_length or 0) > max_bytes:
         raise _too_large(max_bytes)
     # One byte more than allowed tells a body that is too long although it named no length.
-    raw = request.stream.read(max_bytes + 1) if request.content_length is None else request.get_data(cache=False)
+    raw = _received(request, max_bytes + 1)
     encodings = [name.strip().lower() for name in request.headers.get("Content-Encoding", "").split(",")]
     for name in reversed([name for name in encodings if name not in ("", "identity")]):
         if name not in DECODERS:
@@ -55,16 +55,31 @@ def parsed_object(raw: bytes) -> dict[str, Any]:
     return body
 
 
+def _received(request: Request, limit: int) -> bytes:
+    try:
+        raw = request.stream.read(limit) if request.content_length is None else request.get_data(cache=False)
+    except (GodeXError, BrokenPipeError):
+        raise
+    except Exception as broken:  # each server has errors of its own for a body that is not framed as it says
+        raise ServerError(INVALID_JSON, "the body could not be read: its framing is broken") from broken
+    if request.content_length is not None and len(raw) < request.content_length:
+        raise ServerError(INVALID_JSON, f"the body ended after {len(raw)} of {request.content_length} bytes")
+    return raw
+
+
 def _too_large(max_bytes: int) -> ServerError:
     return ServerError(BODY_TOO_LARGE, f"the body is larger than {max_bytes} bytes (server.max_body_mb)")
 
 
 def _gunzip(data: bytes, limit: int) -> bytes:
     # wbits 47: gzip or zlib by its header, as browsers and proxies understand "deflate" too.
-    decompressor = zlib.decompressobj(wbits=47)
-    out = decompressor.decompress(data, limit)
-    if not decompressor.eof and len(out) < limit:
-        raise EOFError
+    out = b""
+    while data and len(out) < limit:  # a file may have several members
+        decompressor = zlib.decompressobj(wbits=47)
+        out += decompressor.decompress(data, limit - len(out))
+        if not decompressor.eof and len(out) < limit:
+            raise EOFError
+        data = decompressor.unused_data
     return out
 
 

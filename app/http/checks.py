@@ -11,6 +11,7 @@ from typing import Any
 
 from bridge.errors import INVALID_PARAMETER, ServerError
 
+MAX_PARTS = 5_000  # content parts of one item
 Check = Callable[[Any, str], None]
 
 
@@ -71,6 +72,8 @@ def content(value: Any, path: str) -> None:
         return
     if not isinstance(value, list):
         raise invalid(path, "a string or an array of content parts", value)
+    if len(value) > MAX_PARTS:
+        raise ServerError(INVALID_PARAMETER, f"{path} has more than {MAX_PARTS} parts", param=path)
     for index, part in enumerate(value):
         at = f"{path}[{index}]"
         obj(part, at)

@@ -38,6 +38,7 @@ STATUS: dict[str, tuple[int, str, str | None]] = {
     codes.MODEL_NOT_FOUND: (404, INVALID, "model_not_found"),
     codes.PROVIDER_NOT_REGISTERED: (400, INVALID, None),
     codes.CONFIG_INVALID: (500, SERVER, None),
+    codes.CLIENT_GONE: (499, INVALID, None),  # nobody hears it; the number is nginx's
     codes.DRAINING: (503, SERVER, None),
     codes.INTERNAL: (500, SERVER, "internal_error"),
     codes.UNSUPPORTED_PARAMETER: (400, INVALID, "unsupported_parameter"),

@@ -11,6 +11,7 @@ from bridge.errors import INVALID_JSON, INVALID_PARAMETER, ServerError
 MAX_DEPTH: Final = 128  # objects and arrays inside each other; a JSON schema of a tool rarely has 20
 _ORJSON_DEPTH: Final = 254
 MAX_ITEMS: Final = 20_000  # in a list at the top of the body: input, tools
+MAX_FIELDS: Final = 1_000  # at the top of the body; the API knows about forty
 MAX_BRACKETS: Final = 2_000_000  # "[" and "{"; each may become an object of 60 to 200 bytes
 
 
@@ -22,6 +23,8 @@ def check_size(raw: bytes) -> None:
 
 def check_shape(raw: bytes, body: dict[str, Any]) -> None:
     """raw: what body was parsed from. Raises ServerError INVALID_JSON or INVALID_PARAMETER."""
+    if len(body) > MAX_FIELDS:
+        raise ServerError(INVALID_JSON, f"the body has more than {MAX_FIELDS} fields")
     for name, value in body.items():
         if isinstance(value, list) and len(value) > MAX_ITEMS:
             raise ServerError(INVALID_PARAMETER, f"{name} has more than {MAX_ITEMS} entries", param=name)

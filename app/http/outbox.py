@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from bridge.stream.numbering import Event
 
 from ..context import ClientGone
+from ..drain import carried
 
 log = logging.getLogger("godex")
 
@@ -142,7 +143,7 @@ class Heart:
 
 def fill(outbox: Outbox, events: Iterator[Event], encode: Callable[[Event], bytes]) -> threading.Thread:
     """Start the pipeline; it ends with the events, or soon after the consumer has left."""
-    thread = threading.Thread(target=_pump, args=(outbox, events, encode), name="godex-stream", daemon=True)
+    thread = threading.Thread(target=carried(_pump), args=(outbox, events, encode), name="godex-stream", daemon=True)
     thread.start()
     return thread
 

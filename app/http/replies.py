@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
 from flask import Response
+
+from providers.json_text import dump_json
 
 
 def json_reply(body: Any, status: int = 200) -> Response:
-    return Response(orjson.dumps(body), status=status, mimetype="application/json")
+    return Response(dump_json(body), status=status, mimetype="application/json")

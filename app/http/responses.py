@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from flask import Response, request
 
 from bridge.plan.diagnostics import compat_header
@@ -18,6 +20,7 @@ from .schemas import CREATE_RESPONSE, load
 from .sse import stream_body
 
 MEGABYTE = 1024 * 1024
+PLAIN = "/:@._-+ ()[]=,"
 
 
 def max_body_bytes() -> int:
@@ -37,7 +40,7 @@ def create_response() -> Response:
         wants_report=request.headers.get("x-godex-diagnostics") == "1",
     )
     response = _event_stream(answer, context) if context.streams else json_reply(answer_sync(answer, context))
-    response.headers["x-godex-model"] = str(context.target)
+    response.headers["x-godex-model"] = quote(str(context.target), safe=PLAIN)  # a header is ASCII, a name need not be
     response.headers["x-godex-compat"] = compat_header(context.notes.entries)
     return response
 

@@ -42,6 +42,11 @@ class Checked(fields.Field[Any]):
         return value
 
 
+def printable(text: str) -> None:
+    if not text.isprintable():
+        raise ValidationError("must not hold control characters.")
+
+
 def string(max_length: int | None = None) -> fields.String:
     return fields.String(allow_none=True, validate=validate.Length(max=max_length) if max_length else None)
 
@@ -74,7 +79,7 @@ class CreateResponse(Schema):
     class Meta:
         unknown = INCLUDE
 
-    model = fields.String(required=True, validate=validate.Length(min=1))
+    model = fields.String(required=True, validate=[validate.Length(min=1, max=256), printable])
     input = Checked(checks.check_input)
     instructions = string()
     previous_response_id = string()

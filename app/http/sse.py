@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-
-import orjson
+from threading import Thread
 
 from bridge.stream.numbering import Event
+from providers.json_text import dump_json
 
 from ..drain import NEVER, current
 from .outbox import Heart, Outbox, fill
@@ -17,7 +17,7 @@ DONE = b"data: [DONE]\n\n"
 
 
 def encode(event: Event) -> bytes:
-    return b"event: %b\ndata: %b\n\n" % (event["type"].encode(), orjson.dumps(event))
+    return b"event: %b\ndata: %b\n\n" % (event["type"].encode(), dump_json(event))
 
 
 def stream_body(
@@ -34,9 +34,21 @@ def stream_body(
     cancel     stops the upstream; called when the client is gone
     patience   seconds of silence after which one more `response.in_progress` goes out
     """
-    request = current()
     outbox = Outbox()
-    pump = fill(outbox, events, encode)
+    # The pipeline starts here and not with the first read: it ends, and lets go of what it holds, even if the server
+    # never comes to read.
+    return _written(outbox, fill(outbox, events, encode), heart, cancel, still_in_progress, patience)
+
+
+def _written(
+    outbox: Outbox,
+    pump: Thread,
+    heart: Heart,
+    cancel: Callable[[], None],
+    still_in_progress: Callable[[], Event],
+    patience: float,
+) -> Iterator[bytes]:
+    request = current()
     silence = 0.0
     try:
         with heart.watching(outbox):

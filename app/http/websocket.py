@@ -7,13 +7,13 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any
 
-import orjson
 from flask import Response, request
 from simple_websocket import ConnectionClosed, Server
 
 from bridge.errors import CONNECTION_LIMIT, INVALID_PARAMETER, UPGRADE_REQUIRED, GodeXError, ServerError
 from bridge.stream.numbering import Event
 from bridge.stream.turn import Turn
+from providers.json_text import dump_json
 
 from ..context import Caller, ResponsesContext
 from ..drain import process_drain
@@ -133,7 +133,7 @@ class Connection:
 
     def _pass_on(self, events: Iterator[Event], context: ResponsesContext) -> None:
         outbox = Outbox()
-        pump = fill(outbox, events, orjson.dumps)
+        pump = fill(outbox, events, dump_json)
         heart, silence = self._gateway.heart, 0.0
         try:
             with heart.watching(outbox):
@@ -145,7 +145,7 @@ class Connection:
                         raise ConnectionClosed
                     if silence >= PATIENCE:
                         silence = 0.0
-                        self._socket.send(orjson.dumps(context.turn.still_in_progress()).decode())
+                        self._socket.send(dump_json(context.turn.still_in_progress()).decode())
         finally:
             outbox.abandon()
             if pump.is_alive():
@@ -156,7 +156,7 @@ class Connection:
         frame: dict[str, Any] = {"type": "error", "status": status, **body}
         if retry_after is not None:
             frame["headers"] = {"retry-after": str(retry_after)}  # Codex repeats a 429 only where it hears when
-        self._socket.send(orjson.dumps(frame).decode())
+        self._socket.send(dump_json(frame).decode())
 
 
 def _create_body(frame: str | bytes) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from ..context import ClientGone, ResponsesContext
 from ..drain import current
 from ..logs import fields
 from ..metrics import metrics
+from ..spans import spans
 from .truncation import fit_window, shorten
 
 log = logging.getLogger("godex")
@@ -51,11 +52,16 @@ def _asked(context: ResponsesContext) -> Answer:
     trace.request(context, again=context.calls > 0)
     context.calls += 1
     log.debug("upstream asked", extra=fields(**context.log_fields()))
+    if context.span is not None:
+        spans().upstream_ended(context.span, context, "asked again")
+    context.span = spans().upstream(request.span, context)
     try:
         answer = _called(context)
     except ProviderError as error:
         trace.refused(context, error)
         metrics().upstream_refused(context, error)
+        spans().upstream_ended(context.span, context, "refused", error=error)
+        context.span = None
         raise
     log.debug("upstream answers", extra=fields(**context.log_fields()))
     return answer
@@ -63,7 +69,7 @@ def _asked(context: ResponsesContext) -> Answer:
 
 def _called(context: ResponsesContext) -> Answer:
     client = context.provider.client
-    headers = _own_key(context) if context.passthrough else {}
+    headers = spans().headers(context.span) | (_own_key(context) if context.passthrough else {})
     if context.chat["stream"]:
         stream = client.open_stream(context.chat, headers)
         context.cancel = stream.cancel

@@ -17,6 +17,7 @@ from bridge.stream.numbering import Event
 from ..context import ResponsesContext
 from ..logs import fields
 from ..metrics import metrics
+from ..spans import spans
 from .recollection import remember_reasoning
 
 log = logging.getLogger("godex")
@@ -86,6 +87,7 @@ def log_response(events: Iterator[Event], context: ResponsesContext) -> Iterator
         usage = (response or {}).get("usage")
         trace.finished(context, response)
         metrics().response_ended(context, status, usage)
+        spans().upstream_ended(context.span, context, status, usage, context.error)
         if context.admission is not None:
             context.admission.ended(usage["total_tokens"] if usage else 0)
         log.info(

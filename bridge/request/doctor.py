@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -44,7 +44,8 @@ def arrange(entries: Iterable[Entry], notes: Diagnostics) -> list[Block]:
     """
     blocks: list[Block] = []
     group: Assistant | None = None
-    pending: defaultdict[str, list[tuple[Assistant, Called]]] = defaultdict(list)
+    # Call id → the latest message that holds open calls of this id, and these calls: ids may repeat from turn to turn.
+    pending: dict[str, tuple[Assistant, deque[Called]]] = {}
     # Outputs before a call of their id → place of their note. A message ends the wait: what an earlier request sent
     # must not change in a later one.
     early: dict[str, tuple[int, Output]] = {}
@@ -56,9 +57,9 @@ def arrange(entries: Iterable[Entry], notes: Diagnostics) -> list[Block]:
             continue
         if isinstance(entry, Output):
             group = None
-            call = _waiting_call(pending[entry.call_id])
-            if call is not None:
-                call.output = entry
+            _, waiting = pending.get(entry.call_id, (None, None))
+            if waiting:
+                waiting.popleft().output = entry
             else:
                 early[entry.call_id] = (len(blocks), entry)
                 notes.repaired(
@@ -79,19 +80,11 @@ def arrange(entries: Iterable[Entry], notes: Diagnostics) -> list[Block]:
                 place, entry.output = early.pop(entry.call_id)
                 blocks[place] = Said("user", [])
                 notes.repaired(entry.path, "its output stood before the call and was moved behind it")
+            elif entry.call_id in pending and pending[entry.call_id][0] is group:
+                pending[entry.call_id][1].append(entry)
             else:
-                pending[entry.call_id].append((group, entry))
+                pending[entry.call_id] = (group, deque([entry]))
     return [block for block in blocks if not (isinstance(block, Said) and not block.parts)]
-
-
-def _waiting_call(waiting: list[tuple[Assistant, Called]]) -> Called | None:
-    """The first open call of the latest message that holds one: ids may repeat from turn to turn."""
-    if not waiting:
-        return None
-    latest = waiting[-1][0]
-    calls = [call for group, call in waiting if group is latest]
-    waiting[:] = [(latest, call) for call in calls[1:]]
-    return calls[0]
 
 
 def _orphan_note(output: Output) -> str:

@@ -31,6 +31,7 @@ from bridge.stream.deltas import (
 from bridge.stream.numbering import Event, Numbering
 from bridge.tools.plan import ToolPlan
 
+LONGEST_CALL_ID = 64  # contract section 2; what an upstream sends beyond that is no id that a client may send back
 Spoken = TextDelta | RefusalDelta
 Thought = ReasoningDelta | ReasoningDetailsDelta
 Block = MessageBlock | ReasoningBlock | CallBlock
@@ -272,7 +273,7 @@ class Turn:
             self._notes.repaired("output", refusal)
             return False
         call_id = call.upstream_id
-        if not call_id or call_id in self._call_ids.values():
+        if not 0 < len(call_id) <= LONGEST_CALL_ID or call_id in self._call_ids.values():
             call_id = self._new_id("call")
         self._call_ids[call.number] = call_id
         return True

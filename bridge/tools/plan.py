@@ -110,7 +110,9 @@ def _member(
     path: str, tool: Mapping[str, Any], namespace: str | None, caps: Capabilities, notes: Diagnostics
 ) -> Iterator[tuple[str, str | None, str, dict[str, Any]]]:
     kind = tool.get("type", "")
-    if kind == "function" or caps.degraded_tools.get(kind) == "function":
+    if kind == "namespace":
+        notes.ignored(path, "a namespace inside a namespace is not known: its tools could not be told apart")
+    elif kind == "function" or caps.degraded_tools.get(kind) == "function":
         if kind != "function":
             notes.degraded(path, f"{kind} is declared as a function and its calls are restored", "info")
         yield kind, namespace, tool.get("name") or kind, dict(tool)

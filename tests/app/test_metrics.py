@@ -98,6 +98,14 @@ def test_another_provider_that_helps_out_is_counted(make_gateway, upstream, coun
     assert counted("godex_fallbacks_total", provider="up", to="up/second") == 1
 
 
+def test_a_key_that_is_held_back_is_counted(make_gateway, counted):
+    key = {"name": "ann", "key": "key-of-ann", "limits": {"requests_per_minute": 1}}
+    gateway = make_gateway(auth={"keys": [key]})
+    for _ in range(3):
+        gateway.post(headers={"Authorization": "Bearer key-of-ann"})
+    assert counted("godex_limited_total", key="ann", limit="requests") >= 1  # a minute may end in between
+
+
 def test_states_are_sampled_when_somebody_asks(make_gateway, tmp_path):
     gateway = make_gateway(
         {"credentials": {"api_keys": ["key-number-one", "key-number-two"]}},

@@ -94,7 +94,13 @@ def same_ids(n):
     return [{**item, "call_id": "same"} if "call_id" in item else item for item in conversation(n)]
 
 
-@pytest.mark.parametrize("items", [conversation, same_ids])
+def outputs_last(n):
+    """All calls in one message, then all outputs, under one id."""
+    calls = [{"type": "function_call", "call_id": "c", "name": "run", "arguments": "{}"}] * (n // 2)
+    return [*calls, *[{"type": "function_call_output", "call_id": "c", "output": "y"}] * (n // 2)]
+
+
+@pytest.mark.parametrize("items", [conversation, same_ids, outputs_last])
 def test_work_per_history_item_is_constant(items):
     def made(n):
         history = items(n)

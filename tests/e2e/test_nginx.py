@@ -175,9 +175,7 @@ class Rolling:
             thread.join(30)
 
 
-def test_a_replica_is_reloaded_and_stopped_under_a_hundred_streams(
-    upstream: FakeUpstream, tmp_path: Path
-) -> None:
+def test_a_replica_is_reloaded_and_stopped_under_a_hundred_streams(upstream: FakeUpstream, tmp_path: Path) -> None:
     """HUP of one of two replicas, then its end: every stream ends well, and no request fails."""
     upstream.script("rolling", sse(*[HALF] * 12, chunk(finish="stop"), pause=0.1), repeat=True)
     up = {"spec": "openai_compatible", "endpoint": {"base_url": upstream.url}, "credentials": {"api_key": "k"}}

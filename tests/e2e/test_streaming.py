@@ -12,15 +12,15 @@ import time
 import pytest
 
 from tests.support.client import read_events
-from tests.support.fake_upstream import chunk, sse
+from tests.support.fake_upstream import Answer, chunk, sse
 
 pytestmark = pytest.mark.e2e
 
 HALF = chunk(content="half")
 
 
-def open_stream(served, model):
-    body = json.dumps({"model": model, "input": "x", "stream": True}).encode()
+def open_stream(served, model, stream=True):
+    body = json.dumps({"model": model, "input": "x", "stream": stream}).encode()
     connection = socket.create_connection(("127.0.0.1", served.port), timeout=10)
     head = f"POST /v1/responses HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     connection.sendall(head.encode() + body)
@@ -66,6 +66,16 @@ def test_a_client_that_leaves_a_silent_upstream_stops_it(served, upstream, after
     call = next(request for request in upstream.requests if request.model == model)
     assert wait_for(lambda: call.outcome == "client_gone"), call.outcome
     assert wait_for(lambda: "client_disconnected" in served.log)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_client_that_leaves_before_the_upstream_has_answered_stops_it(served, upstream, stream):
+    model = f"unanswered-{stream}"
+    upstream.script(model, Answer(body={}, stall=True))
+    with open_stream(served, model, stream):
+        assert wait_for(lambda: any(request.model == model for request in upstream.requests))
+    call = next(request for request in upstream.requests if request.model == model)
+    assert wait_for(lambda: call.outcome == "client_gone"), call.outcome
 
 
 def test_a_client_that_leaves_a_talking_upstream_stops_it(served, upstream):

@@ -114,7 +114,7 @@ def test_an_event_is_given_back_as_soon_as_its_blank_line_is_there() -> None:
 
 
 def test_bytes_that_are_no_utf8_do_not_stop_the_events_behind_them() -> None:
-    assert list(events_data(b"data: \xff\xfe\n\ndata: 2\n\n")) == ["\ufffd", "2"]
+    assert list(events_data(b"data: \xff\xfe\n\ndata: 2\n\n")) == ["\ufffd\ufffd", "2"]
 
 
 def test_a_large_event_is_put_together_once() -> None:

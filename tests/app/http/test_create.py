@@ -296,3 +296,71 @@ def test_refusals_stay_refusals(gateway, upstream):
     upstream.script("m", sse(chunk(refusal="I "), chunk(refusal="won't"), chunk(finish="stop")))
     item = gateway.stream().response["output"][0]
     assert item["content"] == [{"type": "refusal", "refusal": "I won't"}]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_models_name_may_be_in_any_script(gateway, upstream, stream):
+    reply = gateway.post(model="模型", stream=stream)
+    assert reply.status_code == 200
+    assert reply.headers["x-godex-model"] == "up/%E6%A8%A1%E5%9E%8B"
+    assert reply.get_data()
+    assert upstream.requests[0].body["model"] == "模型"
+
+
+@pytest.mark.parametrize("name", ["a\r\nX-Evil: 1", "a\x00", "a" * 300])
+def test_a_models_name_that_is_no_name_is_refused(gateway, upstream, name):
+    assert gateway.refused(400, model=name)["param"] == "model"
+    assert upstream.requests == []
+
+
+SURROGATES = ['{"content":"x\\ud83d"}', '{"reasoning_content":"\\udc00x"}', '{"refusal":"\\ud83d"}',
+              '{"tool_calls":[{"index":0,"id":"c\\ud83d","function":{"name":"run","arguments":"{\\"q\\":\\"\\ud83d\\"}"}}]}']  # fmt: skip
+
+
+@pytest.mark.parametrize("delta", SURROGATES)
+def test_half_a_surrogate_pair_ends_no_stream(gateway, upstream, delta):
+    odd = 'data: {"choices":[{"index":0,"delta":' + delta + "}]}\n\n"
+    upstream.script("m", sse(odd, chunk(finish="stop")))
+    assert gateway.stream(tools=[RUN]).response["status"] == "completed"
+
+
+def test_bytes_that_are_no_utf8_cost_a_character_and_not_the_chunk(gateway, upstream):
+    upstream.script(
+        "m", sse(b'data: {"choices":[{"index":0,"delta":{"content":"a\xff b"}}]}\n\n', chunk(finish="stop"))
+    )
+    assert output_text(gateway.stream().response) == "a\ufffd b"
+
+
+def test_a_gzip_body_may_have_several_members(gateway):
+    half = json.dumps({"model": "m", "input": "hi"}).encode()
+    data = gzip.compress(half[:10]) + gzip.compress(half[10:])
+    reply = gateway.client.post("/v1/responses", data=data, headers={"Content-Encoding": "gzip"})
+    assert reply.status_code == 200
+
+
+def test_a_body_that_ends_early_is_refused(gateway, upstream):
+    data = json.dumps({"model": "m", "input": "hi"}).encode()
+    longer = {"CONTENT_LENGTH": str(len(data) + 50)}
+    reply = gateway.client.post("/v1/responses", data=data, environ_overrides=longer)
+    check_error(reply, 400)
+    assert upstream.requests == []
+
+
+def test_a_namespace_in_a_namespace_is_left_out_with_a_note(gateway, upstream):
+    inner = {"type": "namespace", "name": "m", "description": "d", "tools": [RUN]}
+    reply = gateway.post(tools=[{"type": "namespace", "name": "n", "description": "d", "tools": [inner, RUN]}])
+    assert reply.headers["x-godex-compat"] == "degraded=1, ignored=1"
+    assert [tool["function"]["name"] for tool in upstream.requests[0].body["tools"]] == ["n__run"]
+
+
+LARGE = [
+    {f"field{number}": 1 for number in range(2000)},
+    {"input": [{"role": "user", "content": [{"type": "input_text", "text": "x"}] * 6000}]},
+    {"input": [{"role": "user", "content": "x"}] * 20_001},
+]
+
+
+@pytest.mark.parametrize("fields", LARGE, ids=["fields", "parts", "items"])
+def test_more_than_a_worker_should_look_at_is_refused(gateway, upstream, fields):
+    check_error(gateway.post({"model": "m", "input": "x", **fields}), 400)
+    assert upstream.requests == []
