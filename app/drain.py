@@ -41,8 +41,19 @@ class InProgress:
     rests    nothing is being asked (a WebSocket between two frames): it need not be spared when the process is to stop
     """
 
-    __slots__ = ("_client", "_error", "_greenlet", "_written")
-    __slots__ += ("asks", "began", "due", "headers", "rests", "span", "stop")
+    __slots__ = (
+        "_client",
+        "_error",
+        "_greenlet",
+        "_written",
+        "asks",
+        "began",
+        "due",
+        "headers",
+        "rests",
+        "span",
+        "stop",
+    )
 
     def __init__(self, client: Any = None, greenlet: Any = None) -> None:
         """client: its socket; greenlet: the one that serves the request. None where they are not ours to touch."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, cast
 
 from bridge.errors import PROVIDER_NOT_REGISTERED, ServerError
@@ -12,7 +12,7 @@ from providers.client import Client
 from providers.registry import Provider, builtin_specs, connect
 
 from .config.keys import KeyRing
-from .config.model import Config
+from .config.model import Config, ProviderConfig
 from .config.settings import client_settings, session_settings
 from .http.outbox import Heart
 from .limits.limiter import Limiter
@@ -95,10 +95,16 @@ class Gateway:
                     PROVIDER_NOT_REGISTERED, f"provider {name!r} is not registered; see GET /health", param="model"
                 )
             with self._lock:
-                provider = self._providers.setdefault(
-                    name, connect(name, section.applied_to(builtin_specs()[section.spec]), client_settings(section))
-                )
+                provider = self._providers.setdefault(name, self._connect(name, section))
         return provider
+
+    def _connect(self, name: str, section: ProviderConfig) -> Provider:
+        from .metrics import metrics
+
+        shared = None if self.config.session.backend == "memory" else self.store  # memory: there is one worker
+        spec = section.applied_to(builtin_specs()[section.spec])
+        retried = partial(metrics().upstream_retried, name)
+        return connect(name, spec, client_settings(section), shared, retried)
 
     def model_names(self, provider: str) -> list[str]:
         """The models of a provider that can be named: patterns without a wildcard, aliases' and fallbacks' targets."""

@@ -143,8 +143,6 @@ class Metrics:
         """key: its name."""
         self._limited.labels(key, limit).inc()
 
-    # For providers, which do not know this package: functions to hand them
-
     def upstream_retried(self, provider: str, code: str) -> None:
         """A call is about to be repeated; code: the domain code of what failed."""
         self._retries.labels(provider, code).inc()

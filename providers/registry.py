@@ -6,6 +6,7 @@ what it imports is there before a gevent worker patches the sockets.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
@@ -56,9 +57,16 @@ def builtin_specs() -> dict[str, ProviderSpec]:
     return {name: getattr(import_module(f"providers.{name}.spec"), name.upper()) for name in BUILT_IN}
 
 
-def connect(name: str, spec: ProviderSpec, settings: ClientSettings, shared: SharedState | None = None) -> Provider:
+def connect(
+    name: str,
+    spec: ProviderSpec,
+    settings: ClientSettings,
+    shared: SharedState | None = None,
+    on_retry: Callable[[str], None] | None = None,
+) -> Provider:
     """A provider under its own name. `spec` is a built-in one, what the configuration changes laid over it. shared:
-    where workers tell each other about exhausted keys and upstreams that are down.
+    where workers tell each other about exhausted keys and upstreams that are down. on_retry: told the domain code of
+    what failed, before a call is repeated.
 
     Opens no connection. Raises ProviderError (UPSTREAM_ERROR) for an address or a key that no request can be made of.
     """
@@ -67,5 +75,5 @@ def connect(name: str, spec: ProviderSpec, settings: ClientSettings, shared: Sha
     else:
         from providers.transport import ChatClient  # not at the top, see above
 
-        client = ChatClient(spec, settings, name, shared)
+        client = ChatClient(spec, settings, name, shared, on_retry)
     return Provider(name, spec, client)

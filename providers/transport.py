@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Self
 
 import requests
@@ -97,9 +97,15 @@ class ChatClient:
     """Speaks Chat Completions to one upstream. Safe to use from many threads or greenlets."""
 
     def __init__(
-        self, spec: ProviderSpec, settings: ClientSettings, name: str = "", shared: SharedState | None = None
+        self,
+        spec: ProviderSpec,
+        settings: ClientSettings,
+        name: str = "",
+        shared: SharedState | None = None,
+        on_retry: Callable[[str], None] | None = None,
     ) -> None:
         """name: what messages call this upstream; the spec's name when empty. shared: for keys and breaker.
+        on_retry: told the domain code of what failed, before a call is repeated.
 
         Raises ProviderError (UPSTREAM_ERROR) for an address or a key that no request can be made of.
         """
@@ -117,6 +123,7 @@ class ChatClient:
             stop=stop_after_attempt(settings.attempts) | stop_before_delay(settings.budget),
             wait=_wait,
             retry=retry_if_exception(is_transient),
+            before_sleep=lambda state: self._tell(state, on_retry),
             reraise=True,
         )
 
@@ -146,6 +153,11 @@ class ChatClient:
 
     def close(self) -> None:
         self._session.close()
+
+    def _tell(self, state: RetryCallState, on_retry: Callable[[str], None] | None) -> None:
+        error = state.outcome.exception() if state.outcome else None
+        if on_retry is not None and isinstance(error, ProviderError):
+            on_retry(error.code)
 
     def _prepare(self, key: str | None) -> requests.PreparedRequest:
         headers = {

@@ -5,6 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import tempfile
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any
 
 import click
@@ -79,6 +82,22 @@ def announce(config: Config, address: str) -> None:
         f" sessions in {places[session.backend]}, {workers}, {callers}.\nTry: {first_request(config, address)}",
         err=True,
     )
+    if session.backend == "sqlite" and not writable(Path(session.sqlite.path)):
+        click.echo(
+            f"Warning: this user cannot write session.sqlite.path, {session.sqlite.path}: until that changes"
+            " responses are kept in memory only, and lost with the process.",
+            err=True,
+        )
+
+
+def writable(path: Path) -> bool:
+    """Whether the database can be written, or made. Makes its folder, as its first use would."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent), path.open("r+b") if path.exists() else nullcontext():
+            return True
+    except OSError:
+        return False
 
 
 def _counted(number: int, word: str) -> str:

@@ -32,7 +32,8 @@ def _no_provider(specs: Mapping[str, ProviderSpec]) -> str:
     variables = sorted({spec.api_key_env for spec in specs.values() if spec.api_key_env})
     return (
         "none is configured. Write a godex.yaml (`godex init` does), or set a key in the environment"
-        f" ({', '.join(variables)}), or try `godex serve --demo`, which needs no key"
+        f" ({', '.join(variables)}), or use the demo, which needs no key:"
+        " `godex serve --demo`, or `godex init --yes` for a file"
     )
 
 

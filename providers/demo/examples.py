@@ -165,6 +165,7 @@ _SOURCES = (
     (r"command|cmd|script", r"\b(?:run|execute)\s+`?(.+?)`?[.?!]?\s*$|`(.+?)`", "ls"),
     (r"url|link|href", r"(https?://\S+)", "https://example.com"),
     (r"e?mail", r"([\w.+-]+@[\w-]+\.[\w.]+)", "user@example.com"),
+    (r"workdir|cwd", r"\b(?:in|from) ((?:[\w.-]*/)+[\w.-]*)", "."),
     (r"path|file|dir", r"((?:[\w.-]*/)+[\w.-]+|\b[\w-]+\.[a-z]{1,5}\b)", "README.md"),
     (r"date|day", r"(\d{4}-\d\d-\d\d)", "2026-01-01"),
     (r"name|title", r"\b(?:named|called|name is) ([A-Z]?[\w'-]+)", "Ada"),

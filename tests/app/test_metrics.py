@@ -132,9 +132,11 @@ def test_totals_that_others_keep_are_added_up_once(make_gateway, tmp_path, count
     assert counted("godex_trace_written_total") == whole.trace.written > 0
 
 
-def test_providers_are_handed_functions(counted):
-    metrics().upstream_retried("up", "provider.upstream.timeout")
-    assert counted("godex_upstream_retries_total", provider="up", code="provider.upstream.timeout") == 1
+def test_repeated_calls_are_counted_by_what_failed(make_gateway, upstream, counted):
+    upstream.script("m", failure(500, "broken"), answer("Hi"))
+    gateway = make_gateway(provider={"retry": {"attempts": 2, "budget": 5}})
+    gateway.create()
+    assert counted("godex_upstream_retries_total", provider="up", code="provider.upstream.server_error") == 1
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from app.cli.serve import first_request, refuse_taken_address
+from app.cli.serve import announce, first_request, refuse_taken_address
 from app.config.loader import demo_config, load_config
 from app.config.model import ServerConfig
 from tests.app.cli.conftest import Godex
@@ -88,3 +88,14 @@ def test_a_port_that_is_handed_over_open_is_not_taken(
 ) -> None:
     monkeypatch.setenv(variable, "3")
     refuse_taken_address(ServerConfig(port=taken))
+
+
+@pytest.mark.parametrize(("place", "warned"), [("/proc/none/sessions.db", True), ("made/later/sessions.db", False)])
+def test_sessions_that_cannot_be_written_are_told_at_the_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], place: str, warned: bool
+) -> None:
+    sections = {"providers": {"demo": {"spec": "demo"}}, "session": {"sqlite": {"path": str(tmp_path / place)}}}
+    announce(load_config(sections), "http://127.0.0.1:5678")
+    told = capsys.readouterr().err
+    assert "listens on" in told
+    assert ("Warning: this user cannot write session.sqlite.path" in told) == warned

@@ -221,7 +221,8 @@ MISTAKES = {
         {},
         (
             "providers: none is configured. Write a godex.yaml (`godex init` does), or set a key in the environment"
-            " (ALPHA_API_KEY, BETA_API_KEY), or try `godex serve --demo`, which needs no key"
+            " (ALPHA_API_KEY, BETA_API_KEY), or use the demo, which needs no key: `godex serve --demo`, or `godex init --yes`"
+            " for a file"
         ),
     ),
 }

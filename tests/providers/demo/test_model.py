@@ -276,6 +276,13 @@ def test_values_come_out_of_the_users_words() -> None:
     assert json.loads(made.text) == {"name": "Bob", "age": 42, "site": "https://bob.example/me"}
 
 
+def test_a_working_directory_is_one() -> None:
+    schema = {"properties": {"command": {"type": "string"}, "workdir": {"type": "string"}}}
+    form = {"type": "json_schema", "json_schema": {"schema": schema}}
+
+    assert json.loads(answer(talk("Run the command ls", response_format=form)).text)["workdir"] == "."
+
+
 def test_json_mode_gives_an_object() -> None:
     assert json.loads(answer(talk("Hi", response_format={"type": "json_object"})).text) == {
         "answer": "Hello! How can I help you today?"
