@@ -8,8 +8,11 @@ import sys
 import click
 import yaml
 
+from providers.registry import OWN_CLIENT, builtin_specs
+
 from ..config.model import Config
 from ..config.redact import redacted
+from ..config.settings import client_settings
 from .problems import checked_config
 
 CONFIG_OPTION = click.option(
@@ -27,12 +30,35 @@ def config() -> None:
 
 @config.command()
 @CONFIG_OPTION
-def check(path: str | None) -> None:
-    """Say whether the configuration is right; exit code 2 and one line for each mistake when it is not."""
+@click.option("--live", is_flag=True, help="Also ask each provider for its models, with each key; costs no tokens.")
+def check(path: str | None, live: bool) -> None:
+    """Say whether the configuration is right.
+
+    Exit code 2 and one line for each mistake when it is not; 1 when it is, but with --live a provider cannot be
+    reached or refuses a key.
+    """
     loaded = checked_config(path)
     click.echo(f"The configuration from {loaded.source} is right: {_summary(loaded)}.")
     for name in sorted(loaded.unsupported):
         click.echo(f"warning: providers.{name}.spec '{loaded.providers[name].spec}' is unknown; {name} will not serve")
+    if live:
+        right = [_pinged(loaded, name) for name in loaded.providers if name not in loaded.unsupported]
+        if not all(right):
+            raise click.exceptions.Exit(1)
+
+
+def _pinged(loaded: Config, name: str) -> bool:
+    from providers.ping import ping  # brings requests, which `godex serve` must not have before its workers
+
+    section = loaded.providers[name]
+    spec = section.applied_to(builtin_specs()[section.spec])
+    if spec.name in OWN_CLIENT:
+        click.echo(f"{name}: right; it runs inside GodeX")
+        return True
+    outcomes = list(ping(name, spec, client_settings(section)))
+    for _, told in outcomes:
+        click.echo(told)
+    return all(good for good, _ in outcomes)
 
 
 def _summary(loaded: Config) -> str:

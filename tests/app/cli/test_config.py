@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import pytest
 import yaml
 
 from app.config.loader import load_config
@@ -79,3 +83,55 @@ def test_the_file_may_be_named_by_the_environment(godex: Godex, folder: Path) ->
     file.write_text(FILE)
     result = godex("config", "check", HOUSE_KEY="hush", GODEX_CONFIG=str(file))
     assert str(file) in result.stdout
+
+
+LIVE = """\
+default_provider: one
+providers:
+  one: {{spec: openai_compatible, endpoint: {{base_url: "{one}"}}, credentials: {{api_keys: [good, spent]}}}}
+  two: {{spec: openai_compatible, endpoint: {{base_url: "{two}"}}, credentials: {{api_key: good}}}}
+  demo: {{spec: demo}}
+"""
+
+
+class _Models(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        asked = (self.path, self.headers["Authorization"])
+        self.send_response({("/v1/models", "Bearer good"): 200, ("/v1/models", "Bearer spent"): 401}.get(asked, 404))
+        self.end_headers()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def models() -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Models) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_live_asks_every_provider_with_every_key(godex: Godex, folder: Path, models: str) -> None:
+    (folder / "godex.yaml").write_text(LIVE.format(one=models, two=f"{models}/other"))
+    result = godex("config", "check", "--live")
+    assert result.exit_code == 1
+    assert result.stdout.splitlines()[1:] == [
+        "one, key 1: right",
+        "one, key 2: the API key is refused (HTTP 401); check its credentials",
+        "two: reached; it has no list of models (HTTP 404), so that the key was not tried",
+        "demo: right; it runs inside GodeX",
+    ]
+
+
+def test_live_tells_an_upstream_that_is_not_there(godex: Godex, folder: Path, models: str) -> None:
+    (folder / "godex.yaml").write_text(FILE)
+    result = godex("config", "check", "--live", HOUSE_KEY="hush")
+    assert result.exit_code == 1
+    assert "house: house cannot be reached (ConnectionError); check http://127.0.0.1:1/v1/models" in result.stdout
+    assert "hush" not in result.output
+
+
+def test_live_is_right_when_all_answer(godex: Godex, folder: Path, models: str) -> None:
+    (folder / "godex.yaml").write_text(LIVE.replace("[good, spent]", "[good]").format(one=models, two=models))
+    assert godex("config", "check", "--live").exit_code == 0
