@@ -6,6 +6,7 @@ import re
 from functools import partial
 
 from flask import Blueprint, Response, current_app, g, request
+from werkzeug.exceptions import HTTPException
 
 from bridge.errors import GodeXError
 
@@ -16,7 +17,7 @@ from ..ids import new_request_id
 from ..metrics import metrics
 from ..spans import spans
 from .auth import authenticate
-from .errors import error_response, unexpected_response
+from .errors import error_response, refused_by_host, unexpected_response
 
 EXTENSION = "godex"
 # An API: nothing that it says is a page, and what it says is for one caller only.
@@ -113,4 +114,5 @@ def name_request(response: Response) -> Response:
 for blueprint in (api, health):
     blueprint.after_request(name_request)
     blueprint.register_error_handler(GodeXError, error_response)
+    blueprint.register_error_handler(HTTPException, refused_by_host)
     blueprint.register_error_handler(Exception, unexpected_response)

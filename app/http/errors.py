@@ -6,6 +6,7 @@ import logging
 from typing import Any
 
 from flask import Response, g
+from werkzeug.exceptions import HTTPException
 
 from bridge import errors as codes
 from bridge.errors import GodeXError
@@ -108,6 +109,25 @@ def error_response(error: GodeXError) -> Response:
 def _request() -> dict[str, str]:
     """Its id, for the log."""
     return {"request_id": g.godex_request_id} if "godex_request_id" in g else {}
+
+
+def refused_by_host(error: HTTPException) -> Response:
+    """abort() in a function of the host that runs before a route: its status and headers, in the shape of errors here.
+
+    An answer that the host made itself, or a redirect, is passed on as it is.
+    """
+    theirs = error.get_response()
+    status = error.code or theirs.status_code
+    if error.response is not None or status < 400:
+        return Response(theirs.get_data(), status=theirs.status_code, headers=theirs.headers)
+    kind = {401: "authentication_error", 403: "permission_error"}.get(status, INVALID if status < 500 else SERVER)
+    code = error.name.lower().replace(" ", "_")
+    response = json_reply(
+        {"error": {"message": error.description or error.name, "type": kind, "param": None, "code": code}}, status
+    )
+    for name, value in theirs.headers:
+        response.headers.setdefault(name, value)
+    return response
 
 
 def unexpected_response(error: Exception) -> Response:

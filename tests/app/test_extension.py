@@ -5,9 +5,11 @@ from __future__ import annotations
 import logging
 
 import pytest
-from flask import Flask, jsonify
+from flask import Flask, Response, abort, jsonify, redirect, request
+from werkzeug.datastructures import WWWAuthenticate
+from werkzeug.middleware.dispatcher import DispatcherMiddleware
 
-from app import GodeX
+from app import GodeX, create_app
 from bridge.errors import ServerError
 from tests.support.client import Gateway
 from tests.support.fake_upstream import FakeUpstream, answer
@@ -47,6 +49,53 @@ def test_mounted_under_a_prefix_of_the_hosts_choice(upstream):
     first = gateway.create()
     assert gateway.stream(previous_response_id=first["id"]).response["status"] == "completed"
     assert host.test_client().get("/ai/health").status_code == 200
+
+
+def test_as_an_application_beside_the_host(upstream):
+    host = host_app()
+    host.wsgi_app = DispatcherMiddleware(host.wsgi_app, {"/ai": create_app(config(upstream))})
+    upstream.script("m", answer("one"), answer("two"))
+    gateway = Gateway(host.test_client(), "/ai/v1")
+    first = gateway.create()
+    assert gateway.stream(previous_response_id=first["id"]).response["status"] == "completed"
+    assert host.test_client().get("/ai/health").status_code == 200
+    assert host.test_client().get("/").json == {"a": 2, "b": 1}
+    assert host.test_client().get("/nowhere").text == "the host's own 404"
+
+
+def test_the_hosts_own_door_stands_before_the_routes(upstream):
+    host = host_app()
+
+    @host.before_request
+    def door():
+        if request.headers.get("X-Badge") != "staff":
+            abort(401, "show your badge", www_authenticate=WWWAuthenticate("bearer"))
+
+    GodeX(host, config(upstream))
+    upstream.script("m", answer("one"))
+    gateway = Gateway(host.test_client())
+    refused = gateway.post({"model": "m", "input": "x"})
+    assert (refused.status_code, refused.headers["WWW-Authenticate"]) == (401, "Bearer")
+    error = {"message": "show your badge", "type": "authentication_error", "param": None, "code": "unauthorized"}
+    assert refused.json == {"error": error}
+    assert upstream.requests == []
+    assert gateway.post({"model": "m", "input": "x"}, headers={"X-Badge": "staff"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("refusal", "status", "text"),
+    [
+        (lambda: abort(Response("closed for lunch", 503)), 503, "closed for lunch"),
+        (lambda: abort(redirect("/login")), 302, "login"),
+        (lambda: abort(429), 429, '"code":"too_many_requests"'),
+    ],
+)
+def test_what_the_host_answers_itself_stays_its_answer(upstream, refusal, status, text):
+    host = host_app()
+    host.before_request(refusal)
+    GodeX(host, config(upstream))
+    reply = Gateway(host.test_client()).post({"model": "m", "input": "x"})
+    assert (reply.status_code, text in reply.text) == (status, True)
 
 
 def test_the_host_stays_as_it_was(upstream):
