@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import pytest
+
 from providers.breaker import FAILURES
 from tests.support.fake_upstream import answer, failure
+from tests.support.redis_server import redis_url
 
 
-def test_a_key_that_one_worker_saw_refused_is_not_tried_by_the_next(make_gateway, upstream, tmp_path):
+@pytest.fixture(params=["sqlite", "redis"])
+def session(request, tmp_path):
+    """A section of the configuration whose store several gateways can share."""
+    if request.param == "sqlite":
+        yield {"backend": "sqlite", "sqlite": {"path": str(tmp_path / "sessions.db")}}
+        return
+    with redis_url() as url:
+        yield {"backend": "redis", "redis": {"url": url, "prefix": tmp_path.name}}
+
+
+def test_a_key_that_one_worker_saw_refused_is_not_tried_by_the_next(make_gateway, upstream, session):
     keys = {"credentials": {"api_keys": ["sk-spent", "sk-good"]}}
-    session = {"backend": "sqlite", "sqlite": {"path": str(tmp_path / "sessions.db")}}
     upstream.script("m", failure(401, "invalid key"), answer("Hi"), answer("Hi"))
     for _ in range(2):
         make_gateway(provider=keys, session=session).create()
@@ -16,8 +28,7 @@ def test_a_key_that_one_worker_saw_refused_is_not_tried_by_the_next(make_gateway
     assert used == ["Bearer sk-spent", "Bearer sk-good", "Bearer sk-good"]
 
 
-def test_an_upstream_that_one_worker_saw_down_is_left_alone_by_the_next(make_gateway, upstream, tmp_path):
-    session = {"backend": "sqlite", "sqlite": {"path": str(tmp_path / "sessions.db")}}
+def test_an_upstream_that_one_worker_saw_down_is_left_alone_by_the_next(make_gateway, upstream, session):
     upstream.script("m", failure(500, "broken"), repeat=True)
     first = make_gateway(session=session)
     for _ in range(FAILURES):
