@@ -19,7 +19,7 @@ from .store import LOG, UNSET, SessionStore, Unset, conflict, unavailable
 T = TypeVar("T")
 
 GRACE = 2 * LONGEST_WAIT  # seconds after the store was last seen away, for other processes to deliver what they hold
-PAUSE = 1.0  # seconds after a failure in which writes that can wait do so at once, instead of one time-out each
+PAUSE = 1.0  # seconds after a failure, unless the store has answered since, in which writes that can wait do so at once
 
 
 class SpooledStore(SessionStore):
@@ -208,15 +208,19 @@ class SpooledConversations(ConversationStore):
 
 
 class _Sight:
-    """When this process last saw the store away."""
+    """When this process last saw the store away, and whether it has answered since."""
 
     def __init__(self, spool: Spool) -> None:
         self._spool = spool
         self._away_at: float | None = None  # reading of time.monotonic()
+        self._answered_since = True
 
     @property
     def away_just_now(self) -> bool:
-        return self._away_at is not None and time.monotonic() - self._away_at < PAUSE
+        """A write that waits although the store is back would be hidden from the other processes for nothing."""
+        if self._answered_since or self._away_at is None:
+            return False
+        return time.monotonic() - self._away_at < PAUSE
 
     def of(self, ask: Callable[[], T]) -> T:
         try:
@@ -224,7 +228,9 @@ class _Sight:
         except SessionError as error:
             if error.code == STORE_UNAVAILABLE:
                 self._away_at = time.monotonic()
+                self._answered_since = False
             raise
+        self._answered_since = True
         self._spool.hurry()
         return answer
 

@@ -473,3 +473,18 @@ def test_while_the_store_is_away_nobody_waits_for_it_twice(
     emptied(store)
     assert inner.saved == [first, *ids]
     assert contents(inner, conversation).entries == [entry(0), entry(1)]
+
+
+def test_a_store_that_answered_since_is_written_to_at_once(
+    store: SpooledStore, inner: ShakyStore, conversation: Conversation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spooled_store, "PAUSE", 600)
+    inner.away = True
+    refused(STORE_UNAVAILABLE, store.ping)
+    inner.away = False
+    store.ping()
+    ids = save_chain(store, 2)
+    store.conversations.add_turn(conversation.id, OWNER, [entry(1)])
+    store.remember({"a": b"1"}, 10)
+    assert inner.saved == ids and store.counters.delivered == 0
+    assert contents(inner, conversation).entries == [entry(0), entry(1)]
