@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Self
 
 import requests
-from requests.adapters import HTTPAdapter
 from requests.exceptions import InvalidHeader, InvalidURL
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, stop_before_delay
 from tenacity.wait import wait_exponential_jitter
@@ -17,6 +16,7 @@ from bridge import errors as codes
 from bridge.errors import ProviderError
 from bridge.protocol.chat import ChatChunk, ChatRequest, ChatResponse
 from bridge.spec import ProviderSpec
+from providers.adapter import OneAddress
 from providers.body import UpstreamBody
 from providers.breaker import DOWN, Breaker
 from providers.chunks import ChunkReader, joined, read_body
@@ -278,5 +278,5 @@ def _session(settings: ClientSettings) -> requests.Session:
     session = requests.Session()
     session.trust_env = False  # a .netrc entry would replace our key
     for scheme in ("http://", "https://"):
-        session.mount(scheme, HTTPAdapter(pool_connections=4, pool_maxsize=settings.pool_size, max_retries=0))
+        session.mount(scheme, OneAddress(pool_connections=4, pool_maxsize=settings.pool_size, max_retries=0))
     return session
