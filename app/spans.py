@@ -12,7 +12,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 from bridge.errors import GodeXError
@@ -27,6 +27,9 @@ Span = Any
 log = logging.getLogger("godex")
 
 ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
+
+
+_NOTHING: Final = nullcontext()
 
 
 class NoSpans:
@@ -55,10 +58,9 @@ class NoSpans:
         """What carries the trace on to the upstream."""
         return {}
 
-    @contextmanager
-    def store(self, parent: Span, operation: str) -> Iterator[None]:
+    def store(self, parent: Span, operation: str) -> AbstractContextManager[None]:
         """Around one operation of the session store."""
-        yield
+        return _NOTHING
 
     def close(self, timeout: float) -> None:
         """Send what waits, for `timeout` seconds at most."""

@@ -114,8 +114,10 @@ class SqliteStore(SessionStore):
                 expected_previous_response_id=expected_previous_response_id,
             )
             # A turn takes over its parent's renewed_at, so that one look tells whether the whole chain is due.
-            parent = connection.execute("SELECT renewed_at FROM responses WHERE id = :previous", row).fetchone()
-            renewed_at = parent[0] if parent else now
+            renewed_at = now
+            if session.previous_response_id is not None:
+                parent = connection.execute("SELECT renewed_at FROM responses WHERE id = :previous", row).fetchone()
+                renewed_at = parent[0] if parent else now
             connection.execute(INSERT, {**row, "renewed_at": renewed_at})
             if renewed_at < now - self._ttl / 10:
                 connection.execute(RENEW, row)

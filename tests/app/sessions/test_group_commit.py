@@ -39,6 +39,10 @@ def insert(number):
 
 
 def refuse(connection):
+    raise SessionError(STORE_CONFLICT, "no")
+
+
+def refuse_too_late(connection):
     connection.execute("INSERT INTO t VALUES (-1)")
     raise SessionError(STORE_CONFLICT, "no")
 
@@ -100,6 +104,14 @@ def test_a_refused_write_leaves_the_others_alone(database):
     joined(first + others)
     assert numbers(database) == [0, 1, 2]
     assert outcomes[1].code == STORE_CONFLICT and outcomes[0] is outcomes[2] is None
+
+
+def test_a_write_that_is_refused_after_a_change_takes_the_change_back(database):
+    commit = GroupCommit(lambda work: work(database))
+    with pytest.raises(AssertionError):
+        commit.write(refuse_too_late)
+    commit.write(insert(1))
+    assert numbers(database) == [1]
 
 
 def test_a_store_that_fails_fails_the_whole_group_and_then_works_again(database):
