@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from threading import Thread
 
 from bridge.stream.numbering import Event
 from providers.json_text import dump_json
@@ -37,12 +36,12 @@ def stream_body(
     outbox = Outbox()
     # The pipeline starts here and not with the first read: it ends, and lets go of what it holds, even if the server
     # never comes to read.
-    return _written(outbox, fill(outbox, events, encode), heart, cancel, still_in_progress, patience)
+    fill(outbox, events, encode)
+    return _written(outbox, heart, cancel, still_in_progress, patience)
 
 
 def _written(
     outbox: Outbox,
-    pump: Thread,
     heart: Heart,
     cancel: Callable[[], None],
     still_in_progress: Callable[[], Event],
@@ -71,5 +70,5 @@ def _written(
                 request.due = NEVER
     finally:  # also on GeneratorExit, when the server could not write
         outbox.abandon()
-        if pump.is_alive():
+        if not outbox.ended:
             cancel()

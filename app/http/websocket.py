@@ -133,7 +133,7 @@ class Connection:
 
     def _pass_on(self, events: Iterator[Event], context: ResponsesContext) -> None:
         outbox = Outbox()
-        pump = fill(outbox, events, dump_json)
+        fill(outbox, events, dump_json)
         heart, silence = self._gateway.heart, 0.0
         try:
             with heart.watching(outbox):
@@ -148,7 +148,7 @@ class Connection:
                         self._socket.send(dump_json(context.turn.still_in_progress()).decode())
         finally:
             outbox.abandon()
-            if pump.is_alive():
+            if not outbox.ended:
                 context.cancel()
 
     def _send_error(self, error: GodeXError) -> None:
