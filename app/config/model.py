@@ -204,7 +204,7 @@ class TraceConfig:
     path: str = "./data/trace.db"
     capture_payload: bool = False
     max_queue_size: int = 10_000  # records
-    batch_size: int = 100
+    batch_size: int = 500
     flush_interval: float = 1.0
     retention: float = 30 * DAY
 

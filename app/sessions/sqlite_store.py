@@ -10,18 +10,21 @@ import os
 import sqlite3
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
+
+from bridge.errors import GodeXError
 
 from .group_commit import GroupCommit
 from .off_hub import off_hub
 from .record import encode
 from .session import StoredResponseSession
 from .sqlite_conversations import SqliteConversations
+from .sqlite_saves import Save, save_together
 from .sqlite_schema import connect, transaction
-from .store import MAX_RENEWED, UNSET, Occupant, SessionStore, Unset, readable, refuse_conflict, unavailable
+from .store import UNSET, SessionStore, Unset, readable, unavailable
 
 T = TypeVar("T")
 
@@ -42,21 +45,6 @@ CHAIN = """
     SELECT id, record FROM chain
 """
 
-RENEW = """
-    WITH RECURSIVE chain (id, previous_response_id, depth) AS (
-        SELECT id, previous_response_id, 1 FROM responses WHERE id = :id
-        UNION ALL
-        SELECT turn.id, turn.previous_response_id, depth + 1
-        FROM chain JOIN responses AS turn ON turn.id = chain.previous_response_id WHERE depth < :limit
-    )
-    UPDATE responses SET expires_at = :expires_at, renewed_at = :now WHERE id IN (SELECT id FROM chain)
-"""
-
-INSERT = """
-    INSERT OR REPLACE INTO responses (id, previous_response_id, owner, expires_at, renewed_at, record)
-    VALUES (:id, :previous, :owner, :expires_at, :renewed_at, :record)
-"""
-
 
 class SqliteStore(SessionStore):
     """`path` of the file (folders are made), `ttl` in seconds."""
@@ -69,7 +57,7 @@ class SqliteStore(SessionStore):
         self._pid = os.getpid()
         self._inherited: list[deque[sqlite3.Connection]] = []
         self._next_purge = clock() + PURGE_INTERVAL
-        self._saves = GroupCommit(self._run)
+        self._saves = GroupCommit(self._save_together)
         self.conversations = SqliteConversations(self._run, ttl=ttl, clock=clock)
 
     def get_many(self, response_ids: Iterable[str], owner: str) -> dict[str, StoredResponseSession]:
@@ -93,36 +81,7 @@ class SqliteStore(SessionStore):
         expected_previous_response_id: str | None | Unset = UNSET,
     ) -> None:
         now = self._clock()
-        row = {
-            "id": session.id,
-            "previous": session.previous_response_id,
-            "owner": session.owner,
-            "expires_at": now + self._ttl,
-            "now": now,
-            "record": encode(session),
-            "limit": MAX_RENEWED,
-        }
-
-        def write(connection: sqlite3.Connection) -> None:
-            occupant = connection.execute(
-                "SELECT owner, previous_response_id FROM responses WHERE id = :id AND expires_at > :now", row
-            ).fetchone()
-            refuse_conflict(
-                session,
-                Occupant(*occupant) if occupant else None,
-                overwrite=overwrite,
-                expected_previous_response_id=expected_previous_response_id,
-            )
-            # A turn takes over its parent's renewed_at, so that one look tells whether the whole chain is due.
-            renewed_at = now
-            if session.previous_response_id is not None:
-                parent = connection.execute("SELECT renewed_at FROM responses WHERE id = :previous", row).fetchone()
-                renewed_at = parent[0] if parent else now
-            connection.execute(INSERT, {**row, "renewed_at": renewed_at})
-            if renewed_at < now - self._ttl / 10:
-                connection.execute(RENEW, row)
-
-        self._saves.write(write)
+        self._saves.write(Save(session, encode(session), overwrite, expected_previous_response_id, now, self._ttl))
         if now >= self._next_purge:
             self._next_purge = now + PURGE_INTERVAL
             self.purge()
@@ -190,6 +149,9 @@ class SqliteStore(SessionStore):
             batch = self._run(lambda connection: connection.execute(query, question).rowcount)
             removed += batch
         return removed
+
+    def _save_together(self, saves: Sequence[Save]) -> list[GodeXError | None]:
+        return self._run(lambda connection: save_together(connection, saves))
 
     def _run(self, work: Callable[[sqlite3.Connection], T]) -> T:
         return off_hub(lambda: self._attempt(work))

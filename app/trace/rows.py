@@ -32,6 +32,9 @@ Side = Literal["client", "upstream"]
 CLIENT_GONE: Final = "client_disconnected"  # event_name of the end of a response whose client left
 CHUNK: Final = "chunk"  # event_name of what an upstream says
 
+PIECE: Final = 2047  # bytes
+LONG: Final = 64 * 1024  # bytes
+
 _numbers = itertools.count()
 
 
@@ -74,7 +77,7 @@ class Row:
         if self.payload is None:
             return
         text = _dumps(self.payload)
-        self.size, self.sha256 = len(text), hashlib.sha256(text).hexdigest()
+        self.size, self.sha256 = len(text), _sha256(text)
         self.payload = None if redact is None else _dumps(redact(self.payload)).decode()
 
 
@@ -87,6 +90,17 @@ COLUMNS_OF: Final[dict[Kind, tuple[str, ...]]] = {
     "error": ("event_name", "error_type", "domain", "code", "message", "status", "size", "sha256", "payload"),
 }
 COLUMNS: Final = (*COMMON, *dict.fromkeys(column for columns in COLUMNS_OF.values() for column in columns))
+
+
+def _sha256(text: bytes) -> str:
+    """Of a short text in pieces: from 2,048 bytes on hashlib lets go of the interpreter's lock, and getting it back
+    from a busy worker takes longer than the hash."""
+    if len(text) > LONG:
+        return hashlib.sha256(text).hexdigest()
+    digest = hashlib.sha256()
+    for start in range(0, len(text), PIECE):
+        digest.update(text[start : start + PIECE])
+    return digest.hexdigest()
 
 
 def _dumps(payload: Any) -> bytes:

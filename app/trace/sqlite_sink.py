@@ -28,16 +28,12 @@ DELETE = """
 """
 
 
-# sqlite3 lets go of the interpreter's lock for each statement, and getting it back from a busy worker takes longer than
-# the row does: one statement a row was a sixth of a worker's CPU.
-ROWS_AT_ONCE: Final = 32  # SQLite before 3.32 takes 999 values
-
 _VALUES: Final[dict[Kind, Callable[[Row], tuple[Any, ...]]]] = {
     kind: attrgetter(*COMMON, *columns) for kind, columns in COLUMNS_OF.items()
 }
 
 
-@functools.cache
+@functools.lru_cache(maxsize=256)
 def _insert(kind: Kind, count: int) -> str:
     """The statement for `count` rows of one kind: empty columns would cost as much as full ones."""
     columns = (*COMMON, *COLUMNS_OF[kind])
@@ -53,13 +49,18 @@ class SqliteSink:
         self._connection: sqlite3.Connection | None = None
 
     def write(self, rows: Sequence[Row]) -> None:
-        """All of them or none."""
+        """All of them or none.
+
+        As few statements as possible: sqlite3 lets go of the interpreter's lock for each, and getting it back from a
+        busy worker takes longer than the row does. One statement a row was a sixth of a worker's CPU.
+        """
         connection = self._opened()
+        most = connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // len(COLUMNS)
         with connection:
             for kind, values in _VALUES.items():
                 of_kind = [values(row) for row in rows if row.kind == kind]
-                for start in range(0, len(of_kind), ROWS_AT_ONCE):
-                    some = of_kind[start : start + ROWS_AT_ONCE]
+                for start in range(0, len(of_kind), most):
+                    some = of_kind[start : start + most]
                     connection.execute(_insert(kind, len(some)), tuple(chain.from_iterable(some)))
 
     def purge(self, before: float) -> int:

@@ -2,65 +2,44 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 
 import pytest
 
-from app.sessions.group_commit import GroupCommit
+from app.sessions.group_commit import LARGEST_GROUP, GroupCommit
 from bridge.errors import STORE_CONFLICT, STORE_UNAVAILABLE, SessionError
 
-
-@pytest.fixture
-def database(tmp_path):
-    connection = sqlite3.connect(tmp_path / "x.db", isolation_level=None, check_same_thread=False)
-    connection.execute("CREATE TABLE t (n INTEGER)")
-    yield connection
-    connection.close()
+REFUSED = -1
 
 
-class Slow:
-    """Runs work on one connection; the first group is held until `release`."""
+class Writer:
+    """Writes all but REFUSED; the first group is held until `release`."""
 
-    def __init__(self, connection):
-        self.connection = connection
-        self.groups = 0
+    def __init__(self, *, held: bool = False):
+        self.groups = []
+        self.written = []
         self.release = threading.Event()
+        if not held:
+            self.release.set()
 
-    def __call__(self, work):
-        self.groups += 1
-        if self.groups == 1:
+    def __call__(self, numbers):
+        self.groups.append(list(numbers))
+        if len(self.groups) == 1:
             self.release.wait(5)
-        return work(self.connection)
+        self.written += [number for number in numbers if number != REFUSED]
+        return [SessionError(STORE_CONFLICT, "no") if number == REFUSED else None for number in numbers]
 
 
-def insert(number):
-    return lambda connection: connection.execute("INSERT INTO t VALUES (?)", (number,))
-
-
-def refuse(connection):
-    raise SessionError(STORE_CONFLICT, "no")
-
-
-def refuse_too_late(connection):
-    connection.execute("INSERT INTO t VALUES (-1)")
-    raise SessionError(STORE_CONFLICT, "no")
-
-
-def numbers(connection):
-    return sorted(row[0] for row in connection.execute("SELECT n FROM t"))
-
-
-def started(commit, works):
+def started(commit, numbers):
     outcomes = {}
 
-    def write(place, work):
+    def write(place, number):
         try:
-            outcomes[place] = commit.write(work)
+            outcomes[place] = commit.write(number)
         except BaseException as error:
             outcomes[place] = error
 
-    threads = [threading.Thread(target=write, args=pair) for pair in enumerate(works)]
+    threads = [threading.Thread(target=write, args=pair) for pair in enumerate(numbers)]
     for thread in threads:
         thread.start()
     return threads, outcomes
@@ -80,81 +59,78 @@ def wait_for(condition):
     raise AssertionError
 
 
-def test_writes_that_wait_share_a_transaction(database):
-    run = Slow(database)
-    commit = GroupCommit(run)
-    first, _ = started(commit, [insert(0)])
-    wait_for(lambda: run.groups == 1)
-    others, outcomes = started(commit, [insert(n) for n in range(1, 20)])
+def test_writes_that_wait_share_a_transaction():
+    writer = Writer(held=True)
+    commit = GroupCommit(writer)
+    first, _ = started(commit, [0])
+    wait_for(lambda: len(writer.groups) == 1)
+    others, outcomes = started(commit, range(1, 20))
     wait_for(lambda: len(commit._waiting) == 19)
-    run.release.set()
+    writer.release.set()
     joined(first + others)
-    assert numbers(database) == list(range(20))
-    assert run.groups == 2 and set(outcomes.values()) == {None}
+    assert sorted(writer.written) == list(range(20))
+    assert len(writer.groups) == 2 and set(outcomes.values()) == {None}
 
 
-def test_a_refused_write_leaves_the_others_alone(database):
-    run = Slow(database)
-    commit = GroupCommit(run)
-    first, _ = started(commit, [insert(0)])
-    wait_for(lambda: run.groups == 1)
-    others, outcomes = started(commit, [insert(1), refuse, insert(2)])
+def test_a_refused_write_leaves_the_others_alone():
+    writer = Writer(held=True)
+    commit = GroupCommit(writer)
+    first, _ = started(commit, [0])
+    wait_for(lambda: len(writer.groups) == 1)
+    others, outcomes = started(commit, [1, REFUSED, 2])
     wait_for(lambda: len(commit._waiting) == 3)
-    run.release.set()
+    writer.release.set()
     joined(first + others)
-    assert numbers(database) == [0, 1, 2]
+    assert sorted(writer.written) == [0, 1, 2]
     assert outcomes[1].code == STORE_CONFLICT and outcomes[0] is outcomes[2] is None
 
 
-def test_a_write_that_is_refused_after_a_change_takes_the_change_back(database):
-    commit = GroupCommit(lambda work: work(database))
-    with pytest.raises(AssertionError):
-        commit.write(refuse_too_late)
-    commit.write(insert(1))
-    assert numbers(database) == [1]
-
-
-def test_a_store_that_fails_fails_the_whole_group_and_then_works_again(database):
+def test_a_store_that_fails_fails_the_whole_group_and_then_works_again():
+    writer = Writer()
     calls = []
 
-    def run(work):
-        calls.append(work)
+    def write_all(numbers):
+        calls.append(numbers)
         if len(calls) == 1:
             raise SessionError(STORE_UNAVAILABLE, "away")
-        return work(database)
+        return writer(numbers)
 
-    commit = GroupCommit(run)
+    commit = GroupCommit(write_all)
     with pytest.raises(SessionError):
-        commit.write(insert(1))
-    commit.write(insert(2))
-    assert numbers(database) == [2]
+        commit.write(1)
+    commit.write(2)
+    assert writer.written == [2]
 
 
-def test_a_leader_that_is_killed_leaves_nobody_waiting(database):
+def test_a_leader_that_is_killed_leaves_nobody_waiting():
     class Killed(BaseException):
         pass
 
-    run = Slow(database)
+    writer = Writer(held=True)
 
-    def deadly(work):
-        if run.groups == 0:
-            run(lambda connection: [])
+    def deadly(numbers):
+        if not writer.groups:
+            writer([])
             raise Killed
-        return run(work)
+        return writer(numbers)
 
     commit = GroupCommit(deadly)
-    first, outcome = started(commit, [insert(0)])
-    wait_for(lambda: run.groups == 1)
-    others, outcomes = started(commit, [insert(1), insert(2)])
+    first, outcome = started(commit, [0])
+    wait_for(lambda: len(writer.groups) == 1)
+    others, outcomes = started(commit, [1, 2])
     wait_for(lambda: len(commit._waiting) == 2)
-    run.release.set()
+    writer.release.set()
     joined(first + others)
     assert isinstance(outcome[0], Killed)
-    assert numbers(database) == [1, 2] and set(outcomes.values()) == {None}
+    assert sorted(writer.written) == [1, 2] and set(outcomes.values()) == {None}
 
 
-def test_many_writers_lose_nothing(database):
-    commit = GroupCommit(lambda work: work(database))
-    threads, outcomes = started(commit, [insert(n) for n in range(200)])
+def test_many_writers_lose_nothing_and_no_group_grows_too_large():
+    writer = Writer(held=True)
+    commit = GroupCommit(writer)
+    threads, outcomes = started(commit, range(200))
+    wait_for(lambda: len(commit._waiting) == 199)
+    writer.release.set()
     joined(threads)
-    assert numbers(database) == list(range(200)) and set(outcomes.values()) == {None}
+    assert sorted(writer.written) == list(range(200)) and set(outcomes.values()) == {None}
+    assert max(map(len, writer.groups)) == LARGEST_GROUP

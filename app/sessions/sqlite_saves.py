@@ -1,0 +1,120 @@
+"""Saves of several responses as one transaction of few statements.
+
+sqlite3 lets go of the interpreter's lock for each statement, and getting it back from a busy worker takes longer than
+the statement does. So a group is looked up at once and written at once, however many saves are in it.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+from bridge.errors import GodeXError
+
+from .session import StoredResponseSession
+from .sqlite_schema import transaction
+from .store import MAX_RENEWED, Occupant, Unset, refuse_conflict
+
+COLUMNS = ("id", "previous_response_id", "owner", "expires_at", "renewed_at", "record")
+
+RENEW = """
+    WITH RECURSIVE chain (id, previous_response_id, depth) AS (
+        SELECT id, previous_response_id, 1 FROM responses WHERE id = :id
+        UNION ALL
+        SELECT turn.id, turn.previous_response_id, depth + 1
+        FROM chain JOIN responses AS turn ON turn.id = chain.previous_response_id WHERE depth < :limit
+    )
+    UPDATE responses SET expires_at = :expires_at, renewed_at = :now WHERE id IN (SELECT id FROM chain)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """As `SessionStore.save` is asked for it; now and ttl in seconds."""
+
+    session: StoredResponseSession
+    record: bytes
+    overwrite: bool
+    expected_previous_response_id: str | None | Unset
+    now: float
+    ttl: float
+
+    @property
+    def renewed_long_ago(self) -> float:
+        """Chains that were renewed before this moment are due."""
+        return self.now - self.ttl / 10
+
+
+@dataclass(frozen=True, slots=True)
+class _Present:
+    """What stands under an id."""
+
+    occupant: Occupant
+    expires_at: float
+    renewed_at: float
+
+
+def save_together(connection: sqlite3.Connection, saves: Sequence[Save]) -> list[GodeXError | None]:
+    """For each save None, or why it was refused, which leaves the others alone. A group is small enough for SQLite's
+    limit of values (999 before 3.32), see GroupCommit."""
+    refusals: list[GodeXError | None] = []
+    accepted: list[tuple[Save, float]] = []
+    with transaction(connection):
+        present = _present(connection, saves)
+        for save in saves:
+            session = save.session
+            try:
+                there = present.get(session.id)
+                refuse_conflict(
+                    session,
+                    there.occupant if there is not None and there.expires_at > save.now else None,
+                    overwrite=save.overwrite,
+                    expected_previous_response_id=save.expected_previous_response_id,
+                )
+            except GodeXError as refusal:
+                refusals.append(refusal)
+                continue
+            refusals.append(None)
+            # A turn takes over its parent's renewed_at, so that one look tells whether the whole chain is due.
+            parent = present.get(session.previous_response_id or "")
+            renewed_at = parent.renewed_at if parent is not None else save.now
+            accepted.append((save, renewed_at))
+            occupant = Occupant(session.owner, session.previous_response_id)
+            present[session.id] = _Present(occupant, save.now + save.ttl, renewed_at)
+        if accepted:
+            _insert(connection, accepted)
+        for save, renewed_at in accepted:
+            if renewed_at < save.renewed_long_ago:
+                connection.execute(
+                    RENEW,
+                    {"id": save.session.id, "limit": MAX_RENEWED, "expires_at": save.now + save.ttl, "now": save.now},
+                )
+    return refusals
+
+
+def _present(connection: sqlite3.Connection, saves: Sequence[Save]) -> dict[str, _Present]:
+    """What is stored already of these responses and their parents."""
+    ids = [one for save in saves for one in (save.session.id, save.session.previous_response_id) if one is not None]
+    query = "SELECT id, owner, previous_response_id, expires_at, renewed_at FROM responses WHERE id IN "
+    rows = connection.execute(f"{query} ({', '.join('?' * len(ids))})", ids).fetchall()
+    return {row[0]: _Present(Occupant(row[1], row[2]), row[3], row[4]) for row in rows}
+
+
+def _insert(connection: sqlite3.Connection, accepted: Sequence[tuple[Save, float]]) -> None:
+    """In their order: of two under one id the later stays."""
+    row = f"({', '.join('?' * len(COLUMNS))})"
+    statement = f"INSERT OR REPLACE INTO responses ({', '.join(COLUMNS)}) VALUES {', '.join([row] * len(accepted))}"
+    values = (
+        (
+            save.session.id,
+            save.session.previous_response_id,
+            save.session.owner,
+            save.now + save.ttl,
+            renewed_at,
+            save.record,
+        )
+        for save, renewed_at in accepted
+    )
+    connection.execute(statement, tuple(chain.from_iterable(values)))
