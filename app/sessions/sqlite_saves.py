@@ -1,23 +1,19 @@
-"""Saves of several responses as one transaction of few statements.
-
-sqlite3 lets go of the interpreter's lock for each statement, and getting it back from a busy worker takes longer than
-the statement does. So a group is looked up at once and written at once, however many saves are in it.
-"""
+"""Saves of several responses as one transaction of few statements (why few: sqlite_insert.py)."""
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
 
 from bridge.errors import GodeXError
 
+from ..sqlite_insert import insert
 from .session import StoredResponseSession
 from .sqlite_schema import transaction
 from .store import MAX_RENEWED, Occupant, Unset, refuse_conflict
 
-COLUMNS = ("id", "previous_response_id", "owner", "expires_at", "renewed_at", "record")
+INSERT = "INSERT OR REPLACE INTO responses (id, previous_response_id, owner, expires_at, renewed_at, record)"
 
 RENEW = """
     WITH RECURSIVE chain (id, previous_response_id, depth) AS (
@@ -57,8 +53,7 @@ class _Present:
 
 
 def save_together(connection: sqlite3.Connection, saves: Sequence[Save]) -> list[GodeXError | None]:
-    """For each save None, or why it was refused, which leaves the others alone. A group is small enough for SQLite's
-    limit of values (999 before 3.32), see GroupCommit."""
+    """For each save None, or why it was refused, which leaves the others alone."""
     refusals: list[GodeXError | None] = []
     accepted: list[tuple[Save, float]] = []
     with transaction(connection):
@@ -83,8 +78,7 @@ def save_together(connection: sqlite3.Connection, saves: Sequence[Save]) -> list
             accepted.append((save, renewed_at))
             occupant = Occupant(session.owner, session.previous_response_id)
             present[session.id] = _Present(occupant, save.now + save.ttl, renewed_at)
-        if accepted:
-            _insert(connection, accepted)
+        insert(connection, INSERT, [_row(save, renewed_at) for save, renewed_at in accepted])
         for save, renewed_at in accepted:
             if renewed_at < save.renewed_long_ago:
                 connection.execute(
@@ -97,24 +91,12 @@ def save_together(connection: sqlite3.Connection, saves: Sequence[Save]) -> list
 def _present(connection: sqlite3.Connection, saves: Sequence[Save]) -> dict[str, _Present]:
     """What is stored already of these responses and their parents."""
     ids = [one for save in saves for one in (save.session.id, save.session.previous_response_id) if one is not None]
+    count = 1 << (len(ids) - 1).bit_length()  # a power of two, as in sqlite_insert
     query = "SELECT id, owner, previous_response_id, expires_at, renewed_at FROM responses WHERE id IN "
-    rows = connection.execute(f"{query} ({', '.join('?' * len(ids))})", ids).fetchall()
+    rows = connection.execute(f"{query} ({', '.join('?' * count)})", [*ids, *[""] * (count - len(ids))]).fetchall()
     return {row[0]: _Present(Occupant(row[1], row[2]), row[3], row[4]) for row in rows}
 
 
-def _insert(connection: sqlite3.Connection, accepted: Sequence[tuple[Save, float]]) -> None:
-    """In their order: of two under one id the later stays."""
-    row = f"({', '.join('?' * len(COLUMNS))})"
-    statement = f"INSERT OR REPLACE INTO responses ({', '.join(COLUMNS)}) VALUES {', '.join([row] * len(accepted))}"
-    values = (
-        (
-            save.session.id,
-            save.session.previous_response_id,
-            save.session.owner,
-            save.now + save.ttl,
-            renewed_at,
-            save.record,
-        )
-        for save, renewed_at in accepted
-    )
-    connection.execute(statement, tuple(chain.from_iterable(values)))
+def _row(save: Save, renewed_at: float) -> tuple[object, ...]:
+    session = save.session
+    return session.id, session.previous_response_id, session.owner, save.now + save.ttl, renewed_at, save.record

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import sqlite3
 from collections.abc import Callable, Sequence
-from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
-from .rows import COLUMNS, COLUMNS_OF, COMMON, Kind, Row
+from ..sqlite_insert import insert
+from .rows import COLUMNS, COLUMNS_OF, COMMON, Row
 
 BUSY_TIMEOUT: Final = 5.0  # seconds to wait for another worker's batch; nobody waits for the writer
 PURGE_BATCH: Final = 2000  # rows: other workers get their turn between two batches
@@ -28,17 +27,12 @@ DELETE = """
 """
 
 
-_VALUES: Final[dict[Kind, Callable[[Row], tuple[Any, ...]]]] = {
-    kind: attrgetter(*COMMON, *columns) for kind, columns in COLUMNS_OF.items()
-}
+def _insert(columns: tuple[str, ...]) -> tuple[str, Callable[[Row], tuple[Any, ...]]]:
+    """The statement's head, and what takes its values from a row."""
+    return f"INSERT INTO records ({', '.join(columns)})", attrgetter(*columns)
 
 
-@functools.lru_cache(maxsize=256)
-def _insert(kind: Kind, count: int) -> str:
-    """The statement for `count` rows of one kind: empty columns would cost as much as full ones."""
-    columns = (*COMMON, *COLUMNS_OF[kind])
-    row = f"({', '.join('?' * len(columns))})"
-    return f"INSERT INTO records ({', '.join(columns)}) VALUES {', '.join([row] * count)}"
+_INSERTS: Final = {kind: _insert((*COMMON, *columns)) for kind, columns in COLUMNS_OF.items()}
 
 
 class SqliteSink:
@@ -49,19 +43,11 @@ class SqliteSink:
         self._connection: sqlite3.Connection | None = None
 
     def write(self, rows: Sequence[Row]) -> None:
-        """All of them or none.
-
-        As few statements as possible: sqlite3 lets go of the interpreter's lock for each, and getting it back from a
-        busy worker takes longer than the row does. One statement a row was a sixth of a worker's CPU.
-        """
+        """All of them or none."""
         connection = self._opened()
-        most = connection.getlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER) // len(COLUMNS)
         with connection:
-            for kind, values in _VALUES.items():
-                of_kind = [values(row) for row in rows if row.kind == kind]
-                for start in range(0, len(of_kind), most):
-                    some = of_kind[start : start + most]
-                    connection.execute(_insert(kind, len(some)), tuple(chain.from_iterable(some)))
+            for kind, (into, values) in _INSERTS.items():  # empty columns cost as much as full ones
+                insert(connection, into, [values(row) for row in rows if row.kind == kind])
 
     def purge(self, before: float) -> int:
         """Removes what is older than `before` (Unix seconds); gives the number of rows."""
