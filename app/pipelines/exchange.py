@@ -51,7 +51,7 @@ def _asked(context: ResponsesContext) -> Answer:
         metrics().upstream_called(time.monotonic() - request.began)
     trace.request(context, again=context.calls > 0)
     context.calls += 1
-    log.debug("upstream asked", extra=fields(**context.log_fields()))
+    _log_step("upstream asked", context)
     if context.span is not None:
         spans().upstream_ended(context.span, context, "asked again")
     context.span = spans().upstream(request.span, context)
@@ -63,8 +63,13 @@ def _asked(context: ResponsesContext) -> Answer:
         spans().upstream_ended(context.span, context, "refused", error=error)
         context.span = None
         raise
-    log.debug("upstream answers", extra=fields(**context.log_fields()))
+    _log_step("upstream answers", context)
     return answer
+
+
+def _log_step(step: str, context: ResponsesContext) -> None:
+    if log.isEnabledFor(logging.DEBUG):
+        log.debug(step, extra=fields(**context.log_fields()))
 
 
 def _called(context: ResponsesContext) -> Answer:

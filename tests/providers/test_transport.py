@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable
@@ -494,6 +496,107 @@ def test_the_usual_mock_of_requests_serves_both_calls() -> None:
     assert texts(client) == ["Hi"]
     assert responses.calls[0].request.headers["Authorization"] == "Bearer k"
     client.close()
+
+
+# the way there
+
+
+class RawServer:
+    """Answers each request with one whole answer; heads: of the requests. Under TLS with a certificate."""
+
+    def __init__(self, *, closes: bool = False, certificate: Path | None = None) -> None:
+        """closes: each connection after its answer, without having said so."""
+        self.heads: list[str] = []
+        self.connections = 0
+        self.closed = threading.Semaphore(0)
+        self._closes = closes
+        self._tls = None
+        if certificate is not None:
+            self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self._tls.load_cert_chain(certificate)
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self._listener.settimeout(0.1)  # so that close() is noticed
+        self._over = False
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def _serve(self) -> None:
+        while not self._over:
+            try:
+                connection, _ = self._listener.accept()
+            except TimeoutError:
+                continue
+            self.connections += 1
+            if self._tls is not None:
+                connection = self._tls.wrap_socket(connection, server_side=True)
+            threading.Thread(target=self._answer, args=(connection,), daemon=True).start()
+
+    def _answer(self, connection: socket.socket) -> None:
+        with connection, connection.makefile("rb") as reader:
+            while head := b"".join(iter(reader.readline, b"\r\n")).decode():
+                reader.read(int(head.lower().partition("content-length: ")[2].partition("\r\n")[0]))
+                self.heads.append(head)
+                text = json.dumps(answer_body("Hi"))
+                connection.sendall(f"HTTP/1.1 200 OK\r\nContent-Length: {len(text)}\r\n\r\n{text}".encode())
+                if self._closes:
+                    connection.shutdown(socket.SHUT_RDWR)
+                    break
+        self.closed.release()
+
+    def close(self) -> None:
+        self._over = True
+        self._thread.join()
+        self._listener.close()
+
+
+@pytest.mark.parametrize("tls", [False, True], ids=["plain", "tls"])
+def test_a_kept_connection_that_the_upstream_has_closed_is_not_used_again(tls: bool, tmp_path: Path) -> None:
+    certificate = certificate_for_localhost(tmp_path) if tls else None
+    server = RawServer(closes=True, certificate=certificate)
+    url = f"{'https' if tls else 'http'}://127.0.0.1:{server.port}"
+    client = ChatClient(
+        chat_spec(name="acme", base_url=url), ClientSettings(attempts=1, ca_bundle=str(certificate) if tls else None)
+    )
+    for number in range(1, 4):
+        assert client.complete(REQUEST) == answer_body("Hi")
+        assert server.closed.acquire(timeout=5)
+        assert server.connections == number
+    client.close()
+    server.close()
+
+
+def test_an_open_connection_is_used_again() -> None:
+    server = RawServer()
+    client = ChatClient(chat_spec(name="acme", base_url=f"http://127.0.0.1:{server.port}"), ClientSettings(attempts=1))
+    for _ in range(3):
+        assert client.complete(REQUEST) == answer_body("Hi")
+    assert server.connections == 1
+    client.close()
+    server.close()
+
+
+def test_a_proxy_is_given_the_whole_address_of_each_call() -> None:
+    proxy = RawServer()
+    settings = ClientSettings(attempts=1, proxy=f"http://user:word@127.0.0.1:{proxy.port}")
+    client = ChatClient(chat_spec(name="acme", base_url="http://up.example/v1"), settings)
+    for _ in range(2):
+        assert client.complete(REQUEST) == answer_body("Hi")
+    assert [head.split("\r\n")[0] for head in proxy.heads] == [
+        "POST http://up.example/v1/chat/completions HTTP/1.1"
+    ] * 2
+    assert all("Proxy-Authorization: Basic" in head for head in proxy.heads)
+    client.close()
+    proxy.close()
+
+
+def test_a_closed_client_can_be_used_again(upstream: FakeUpstream, connect: Connect) -> None:
+    """A running answer of a reloaded configuration may still have to ask once more."""
+    client = connect()
+    client.complete(REQUEST)
+    client.close()
+    client.complete(REQUEST)
+    assert upstream.connections == 2
 
 
 # TLS
