@@ -534,7 +534,8 @@ class RawServer:
 
     def _answer(self, connection: socket.socket) -> None:
         with connection, connection.makefile("rb") as reader:
-            while head := b"".join(iter(reader.readline, b"\r\n")).decode():
+            while first := reader.readline():
+                head = (first + b"".join(iter(reader.readline, b"\r\n"))).decode()
                 reader.read(int(head.lower().partition("content-length: ")[2].partition("\r\n")[0]))
                 self.heads.append(head)
                 text = json.dumps(answer_body("Hi"))
