@@ -23,6 +23,8 @@ class Phase(Enum):
     IN_PROGRESS = "in_progress"
     FINISHING = "finishing"  # a finish reason was seen: only usage and the end may follow
 
+    __hash__ = object.__hash__  # Enum's own is a Python function, called for each delta
+
 
 Step = Callable[[Turn, Any], Iterable[Event]]
 NOTHING: tuple[Event, ...] = ()
