@@ -3,6 +3,7 @@
     python -m tests.bench.run                                   # this checkout, every scenario
     python -m tests.bench.run --scenario burst-2000 --against ../older-checkout
     python -m tests.bench.run --scenario chain-64 --backend redis --redis redis://127.0.0.1:6379/0
+    python -m tests.bench.run --scenario sync --nginx           # through an nginx of its own, whose CPU counts
 
 With --against, both are started and get their windows in turn (A B A B), and ratios are printed: compare only figures
 of one run. CPU is that of the whole process tree. Nothing here is asserted by a test.
@@ -25,6 +26,8 @@ from typing import Any
 
 import click
 import yaml
+
+from tests.support.replicas import started_nginx
 
 ROOT = Path(__file__).parent.parent.parent
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -70,13 +73,13 @@ class Target:
     """One installation that runs."""
 
     name: str
-    process: subprocess.Popen[bytes]
+    processes: list[subprocess.Popen[bytes]]
     url: str
     windows: dict[str, list[dict[str, float]]] = field(default_factory=dict)
 
     @property
     def tree(self) -> list[int]:
-        pids = [self.process.pid]
+        pids = [process.pid for process in self.processes]
         for pid in pids:
             found = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
             pids += map(int, found)
@@ -115,7 +118,7 @@ def started(name: str, checkout: Path, port: int, upstream: int, folder: Path, b
         stderr=(folder / "log").open("wb"),
         start_new_session=True,
     )
-    target = Target(name, process, f"http://127.0.0.1:{port}/v1")
+    target = Target(name, [process], f"http://127.0.0.1:{port}/v1")
     for _ in range(100):
         try:
             urllib.request.urlopen(f"http://127.0.0.1:{port}/health/live", timeout=5).close()
@@ -123,6 +126,11 @@ def started(name: str, checkout: Path, port: int, upstream: int, folder: Path, b
         except OSError:
             time.sleep(0.1)
     raise click.ClickException(f"{name} did not start: {(folder / 'log').read_text()[-500:]}")
+
+
+def put_behind_nginx(target: Target, port: int, front: int, folder: Path) -> None:
+    target.processes.append(started_nginx(folder / "nginx", front, [port]))
+    target.url = f"http://127.0.0.1:{front}/v1"
 
 
 def body_of(scenario: Scenario, target: Target) -> bytes:
@@ -182,9 +190,12 @@ def report(name: str, scenario: Scenario, targets: list[Target]) -> None:
 @click.option("--against", type=click.Path(path_type=Path, exists=True), help="Another checkout with its own .venv.")
 @click.option("--backend", type=click.Choice(["sqlite", "redis", "memory"]), default="sqlite")
 @click.option("--redis", default="redis://127.0.0.1:6379/0")
+@click.option("--nginx", is_flag=True, help="Put an nginx in front of each.")
 @click.option("--rounds", default=3)
 @click.option("--seconds", default=3.0, help="Of one window.")
-def main(names: tuple[str, ...], against: Path | None, backend: str, redis: str, rounds: int, seconds: float) -> None:
+def main(
+    names: tuple[str, ...], against: Path | None, backend: str, redis: str, nginx: bool, rounds: int, seconds: float
+) -> None:
     """Measure this checkout, alone or against another one."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
@@ -195,6 +206,8 @@ def main(names: tuple[str, ...], against: Path | None, backend: str, redis: str,
             checkouts = [("this", ROOT), *([("other", against.resolve())] if against else [])]
             for number, (name, checkout) in enumerate(checkouts):
                 targets.append(started(name, checkout, 5880 + number, 9107, folder / name, backend, redis))
+                if nginx:
+                    put_behind_nginx(targets[-1], 5880 + number, 5890 + number, folder / name)
             for name in names or SCENARIOS:
                 scenario = SCENARIOS[name]
                 bodies = {target.name: body_of(scenario, target) for target in targets}
@@ -206,7 +219,9 @@ def main(names: tuple[str, ...], against: Path | None, backend: str, redis: str,
                 report(name, scenario, targets)
         finally:
             for target in targets:
-                os.killpg(target.process.pid, signal.SIGTERM)
+                os.killpg(target.processes[0].pid, signal.SIGTERM)
+                for front in target.processes[1:]:
+                    front.terminate()
             upstream.terminate()
 
 

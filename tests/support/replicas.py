@@ -9,6 +9,7 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,7 +24,7 @@ pid {folder}/nginx.pid;
 error_log stderr error;
 {user}
 worker_processes 1;
-events {{ worker_connections 1024; }}
+events {{ worker_connections 8192; }}
 http {{
     access_log off;
     client_body_temp_path {folder}/body;
@@ -54,6 +55,24 @@ def nginx_program() -> str:
     if found is None:
         pytest.skip("no nginx on this machine (apt-get install nginx)")
     return found
+
+
+def started_nginx(folder: Path, port: int, replicas: Sequence[int]) -> subprocess.Popen[bytes]:
+    """nginx on `port` in front of the ports of `replicas`; it answers already."""
+    folder.mkdir()
+    config = folder / "nginx.conf"
+    servers = "\n".join(f"        server 127.0.0.1:{replica} max_fails=1 fail_timeout=1s;" for replica in replicas)
+    user = "user root;" if os.geteuid() == 0 else ""  # else its workers could not write to the folder
+    config.write_text(CONFIG.format(folder=folder, servers=servers, port=port, user=user))
+    program = [nginx_program(), "-c", str(config), "-p", str(folder), "-e", "stderr"]
+    process = subprocess.Popen(program, stderr=subprocess.DEVNULL)
+    for _ in range(100):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/health/live", timeout=5):
+                return process
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.05)
+    raise AssertionError("nginx did not start")
 
 
 class Replicas:
@@ -114,21 +133,4 @@ class Replicas:
         self.replicas[replica].process.wait()
 
     def _start_nginx(self) -> None:
-        folder = self._folder / "nginx"
-        folder.mkdir()
-        config = folder / "nginx.conf"
-        servers = "\n".join(
-            f"        server 127.0.0.1:{replica.port} max_fails=1 fail_timeout=1s;" for replica in self.replicas
-        )
-        user = "user root;" if os.geteuid() == 0 else ""  # else its workers could not write to the folder
-        config.write_text(CONFIG.format(folder=folder, servers=servers, port=self.port, user=user))
-        self._nginx = subprocess.Popen(
-            [nginx_program(), "-c", str(config), "-p", str(folder), "-e", "stderr"], stderr=subprocess.DEVNULL
-        )
-        for _ in range(100):
-            try:
-                with urllib.request.urlopen(f"{self.url}/health/live", timeout=5):
-                    return
-            except (urllib.error.URLError, ConnectionError):
-                time.sleep(0.05)
-        raise AssertionError("nginx did not start")
+        self._nginx = started_nginx(self._folder / "nginx", self.port, [replica.port for replica in self.replicas])
