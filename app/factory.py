@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flask import Flask, Response, request
+from flask import Flask, Response, current_app, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
 from bridge.errors import METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND, GodeXError, ServerError
@@ -32,7 +32,17 @@ def create_app(config: Config | Mapping[str, Any] | str | None = None) -> Flask:
 
 
 def _unknown_route(error: NotFound) -> Response:
-    return finish_headers(error_response(ServerError(ROUTE_NOT_FOUND, f"there is no {request.method} {request.path}")))
+    message = f"there is no {request.method} {request.path}{_hint(request.path)}"
+    return finish_headers(error_response(ServerError(ROUTE_NOT_FOUND, message)))
+
+
+def _hint(path: str) -> str:
+    """For the usual mistakes: a base URL without its prefix, and clients that speak the other API."""
+    if path.endswith("/completions"):
+        return "; this gateway speaks the Responses API: POST /responses under the same base URL"
+    rules = (rule.rule for rule in current_app.url_map.iter_rules())
+    prefixed = next((rule for rule in rules if path != "/" and rule.endswith(path)), "")
+    return f", but there is {prefixed}" if prefixed else ""
 
 
 def _wrong_method(error: MethodNotAllowed) -> Response:

@@ -12,6 +12,8 @@ from typing import Any
 
 import click
 
+from providers.registry import builtin_specs
+
 from ..config.loader import demo_config, load_config
 from ..config.model import Config, ServerConfig
 from ..config.secret import masked_url
@@ -110,5 +112,7 @@ def first_request(config: Config, address: str) -> str:
     if address.startswith("unix:"):
         where = f"--unix-socket {address.removeprefix('unix:')} http://localhost/v1/responses"
     key = ' -H "Authorization: Bearer $GODEX_API_KEY"' if config.auth.keys else ""
-    model = next(iter(config.models.aliases.values()), f"{config.default_provider}/MODEL")
+    spec = builtin_specs().get(config.providers[config.default_provider].spec)
+    usual = (spec.default_model if spec is not None else "") or "MODEL"
+    model = next(iter(config.models.aliases.values()), f"{config.default_provider}/{usual}")
     return f"""curl {where}{key} -H 'Content-Type: application/json' -d '{{"model": "{model}", "input": "Hello"}}'"""

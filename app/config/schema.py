@@ -216,7 +216,12 @@ class RetrySection(Section):
 class ProviderSection(Section):
     builds = model.ProviderConfig
 
-    spec = Text(required=True, error_messages={"required": "is required: the kind of upstream that this is"})
+    spec = Text(
+        required=True,
+        error_messages={
+            "required": "is required: the kind of upstream; openai_compatible for one that has no spec of its own"
+        },
+    )
     credentials = _section(CredentialsSection)
     endpoint = _section(EndpointSection)
     headers = fields.Dict(

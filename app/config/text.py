@@ -12,6 +12,7 @@ from .hints import Problem, joined
 
 _REFERENCE: Final = re.compile(r"\$\{[^}\n]*\}")
 _NAME: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}\n]*))?\}")
+_WITHOUT_BRACES: Final = re.compile(r"\$[A-Z_][A-Z0-9_]*")
 _REFERENCE_OR_ESCAPE: Final = re.compile(r"\$\$\{|\$\{[^}\n]*\}?")
 
 
@@ -79,6 +80,8 @@ def expand(data: Any, environ: Mapping[str, str]) -> tuple[Any, list[Problem]]:
 
 def _expanded(data: Any, path: str, environ: Mapping[str, str], problems: list[Problem]) -> Any:
     if isinstance(data, str):
+        if _WITHOUT_BRACES.fullmatch(data):  # taken literally it would be a key that anybody can guess
+            problems.append(Problem(path, f"write ${{{data[1:]}}}, with braces, for the variable of the environment"))
         return "".join(_pieces(data, path, environ, problems))
     if isinstance(data, Mapping):
         return {

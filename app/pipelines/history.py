@@ -56,7 +56,8 @@ def read_history(gateway: Gateway, request: dict[str, Any], caller: Caller, know
     if conversation_id is not None:
         return _in_conversation(gateway, request, own, caller, conversation_id)
     if request.get("input") is None:
-        raise ServerError(INVALID_PARAMETER, "input is required", param="input")
+        hint = "; messages are Chat Completions' way of saying it" if "messages" in request else ""
+        raise ServerError(INVALID_PARAMETER, f"input is required{hint}", param="input")
     own = resolved(own, (), gateway.store, caller.owner, known or {})
     before = instruction_items(request.get("instructions"))
     return History(items=[*before, *own], first_input=len(before), own=own)

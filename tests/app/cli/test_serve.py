@@ -73,6 +73,8 @@ def test_the_first_request_fits_the_configuration() -> None:
         "curl http://127.0.0.1:5678/v1/responses -H 'Content-Type: application/json'"
         """ -d '{"model": "demo/demo-1", "input": "Hello"}'"""
     )
+    plain = load_config({"providers": {"q": {"spec": "qwen", "credentials": {"api_key": "k"}}}}, environ={})
+    assert '"model": "q/qwen3.8-max"' in first_request(plain, "http://127.0.0.1:5678")
     keyed = load_config(demo_config(), environ={"GODEX_API_KEY": "k"})
     assert '-H "Authorization: Bearer $GODEX_API_KEY"' in first_request(keyed, "http://127.0.0.1:5678")
     assert "--unix-socket /run/g.sock http://localhost/v1/responses" in first_request(config, "unix:/run/g.sock")

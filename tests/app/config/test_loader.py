@@ -53,7 +53,7 @@ MISTAKES = {
     "providers that are a list": ({"providers": ["alpha"]}, "providers: must be a mapping"),
     "provider without spec": (
         {"providers": {"x": {}}},
-        "providers.x.spec: is required: the kind of upstream that this is",
+        "providers.x.spec: is required: the kind of upstream; openai_compatible for one that has no spec of its own",
     ),
     "provider that is empty": ({"providers": {"x": None}}, "providers.x: must not be empty"),
     "provider with a slash": (

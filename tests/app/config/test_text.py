@@ -43,10 +43,11 @@ def test_a_reference_becomes_its_value(text: str, data: Any) -> None:
     [
         ({"a": {"b": ["x", "${NONE}"]}}, "a.b[1]", "the environment variable NONE is not set"),
         ({"a": "${not-a-name}"}, "a", "neither ${NAME} nor ${NAME:-default}"),
+        ({"auth": {"keys": ["$GODEX_API_KEY"]}}, "auth.keys[0]", "write ${GODEX_API_KEY}, with braces"),
         ({"a": "${open"}, "a", "neither ${NAME} nor ${NAME:-default}"),
         ({"a": "${}"}, "a", "neither ${NAME} nor ${NAME:-default}"),
     ],
-    ids=["missing", "not a name", "not closed", "nothing"],
+    ids=["missing", "not a name", "no braces", "not closed", "nothing"],
 )
 def test_a_reference_that_leads_nowhere_is_a_problem_with_a_path(data: Any, path: str, named: str) -> None:
     _, problems = expand(data, ENVIRON)

@@ -249,6 +249,24 @@ def test_unknown_routes_answer_in_the_same_shape(gateway, path, method, status):
     check_error(getattr(gateway.client, method)(path), status)
 
 
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("/v1/chat/completions", "this gateway speaks the Responses API"),
+        ("/responses", "but there is /v1/responses"),
+        ("/v1/nothing", "there is no POST /v1/nothing"),
+        ("/", "there is no POST /"),
+    ],
+)
+def test_an_unknown_route_names_the_one_that_was_meant(gateway, path, hint):
+    assert hint in check_error(gateway.client.post(path, json={}), 404)["message"]
+
+
+def test_the_body_of_the_other_api_is_told_apart(gateway):
+    error = check_error(gateway.post(input=None, messages=[{"role": "user", "content": "hi"}]), 400)
+    assert error["param"] == "input" and "messages" in error["message"]
+
+
 def test_keys_are_checked(make_gateway, upstream):
     gateway = make_gateway(auth={"keys": ["right-key"]})
     assert check_error(gateway.post(), 401)["code"] == "invalid_api_key"
