@@ -20,7 +20,8 @@ RENEW = """
         SELECT id, previous_response_id, 1 FROM responses WHERE id = :id
         UNION ALL
         SELECT turn.id, turn.previous_response_id, depth + 1
-        FROM chain JOIN responses AS turn ON turn.id = chain.previous_response_id WHERE depth < :limit
+        FROM chain JOIN responses AS turn ON turn.id = chain.previous_response_id
+        WHERE depth < :limit AND turn.expires_at > :now
     )
     UPDATE responses SET expires_at = :expires_at, renewed_at = :now WHERE id IN (SELECT id FROM chain)
 """
@@ -37,11 +38,6 @@ class Save:
     now: float
     ttl: float
 
-    @property
-    def renewed_long_ago(self) -> float:
-        """Chains that were renewed before this moment are due."""
-        return self.now - self.ttl / 10
-
 
 @dataclass(frozen=True, slots=True)
 class _Present:
@@ -55,7 +51,7 @@ class _Present:
 def save_together(connection: sqlite3.Connection, saves: Sequence[Save]) -> list[GodeXError | None]:
     """For each save None, or why it was refused, which leaves the others alone."""
     refusals: list[GodeXError | None] = []
-    accepted: list[tuple[Save, float]] = []
+    rows: list[tuple[object, ...]] = []
     with transaction(connection):
         present = _present(connection, saves)
         for save in saves:
@@ -75,16 +71,16 @@ def save_together(connection: sqlite3.Connection, saves: Sequence[Save]) -> list
             # A turn takes over its parent's renewed_at, so that one look tells whether the whole chain is due.
             parent = present.get(session.previous_response_id or "")
             renewed_at = parent.renewed_at if parent is not None else save.now
-            accepted.append((save, renewed_at))
+            rows.append(_row(save, renewed_at))
             occupant = Occupant(session.owner, session.previous_response_id)
             present[session.id] = _Present(occupant, save.now + save.ttl, renewed_at)
-        insert(connection, INSERT, [_row(save, renewed_at) for save, renewed_at in accepted])
-        for save, renewed_at in accepted:
-            if renewed_at < save.renewed_long_ago:
-                connection.execute(
-                    RENEW,
-                    {"id": save.session.id, "limit": MAX_RENEWED, "expires_at": save.now + save.ttl, "now": save.now},
-                )
+            if renewed_at < save.now - save.ttl / 10:  # rare, and it changes what the next saves meet
+                insert(connection, INSERT, rows)
+                rows.clear()
+                question = {"id": session.id, "limit": MAX_RENEWED, "expires_at": save.now + save.ttl, "now": save.now}
+                connection.execute(RENEW, question)
+                present = _present(connection, saves)
+        insert(connection, INSERT, rows)
     return refusals
 
 

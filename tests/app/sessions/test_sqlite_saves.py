@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,7 +71,36 @@ def test_a_chain_within_a_group_is_renewed_as_one_over_several(connection: sqlit
     assert rows(connection, "id, renewed_at, expires_at") == [("resp_a", 0, TTL), ("resp_b", 0, TTL + 50)]
     save_together(connection, [save("resp_c", "resp_b", now=200), save("resp_d", "resp_c", now=210)])
     assert [row[0] for row in rows(connection, "id")] == ["resp_a", "resp_b", "resp_c", "resp_d"]
-    assert {expires_at for (expires_at,) in rows(connection, "expires_at")} == {TTL + 210}
+    assert [row[0] for row in rows(connection, "expires_at")] == [TTL + 200, TTL + 200, TTL + 200, TTL + 210]
+
+
+def test_an_expired_turn_does_not_come_back_to_life(connection: sqlite3.Connection) -> None:
+    save_together(connection, [save("resp_a"), save("resp_b", "resp_a", now=50)])
+    save_together(connection, [save("resp_c", "resp_b", now=TTL)])
+    assert rows(connection, "id, expires_at") == [("resp_a", TTL), ("resp_b", 2 * TTL), ("resp_c", 2 * TTL)]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_group_does_what_its_saves_would_do_one_by_one(seed: int, tmp_path: Path) -> None:
+    """Also where ids repeat, turns expire, and chains are renewed between two saves of a group."""
+    dice = random.Random(seed)
+    together, alone = connect(tmp_path / "together.db"), connect(tmp_path / "alone.db")
+    now = 0.0
+    ids = [f"resp_{number}" for number in range(12)]
+    for _ in range(8):
+        now += dice.choice([0, 1, 50, 150, 600])
+        group = []
+        for _ in range(dice.randint(1, 9)):
+            response_id = dice.choice(ids)
+            parent = dice.choice([None, *(one for one in ids if one != response_id)])
+            expected = dice.choice([UNSET, UNSET, None, parent])
+            options = {"overwrite": dice.random() < 0.5, "expected_previous_response_id": expected}
+            group.append(save(response_id, parent, now=now, **options))
+        in_turn = [str(save_together(alone, [one])[0]) for one in group]
+        assert [str(refusal) for refusal in save_together(together, group)] == in_turn
+        assert rows(together, "*") == rows(alone, "*")
+    together.close()
+    alone.close()
 
 
 def test_a_group_takes_hardly_more_statements_than_one_save(connection: sqlite3.Connection) -> None:
