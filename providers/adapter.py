@@ -1,19 +1,17 @@
 """requests' adapter for calls that all go to one address: what it works out for each call is worked out once.
 
 Of a call's CPU (without waiting) that was a tenth: addresses parsed five times, a pool looked up by a key of 25 parts,
-cookies searched for. And before a kept connection is used, urllib3 looks whether it was closed meanwhile: by gevent's
-poll, which starts and stops a watcher in the event loop for an answer that the system has at once (another 20th).
+cookies searched for.
 """
 
 from __future__ import annotations
 
-import select
-import sys
 from typing import Any
 
 import requests
 from requests.adapters import HTTPAdapter
-from urllib3.connection import HTTPConnection, HTTPSConnection
+
+from providers.connection import PlainConnection, TlsConnection
 
 
 class OneAddress(HTTPAdapter):
@@ -51,23 +49,3 @@ class OneAddress(HTTPAdapter):
     def close(self) -> None:
         self._pool = None
         super().close()
-
-
-class PlainConnection(HTTPConnection):
-    @property
-    def is_connected(self) -> bool:
-        return self.sock is not None and not _readable(self.sock)
-
-
-class TlsConnection(HTTPSConnection):
-    @property
-    def is_connected(self) -> bool:
-        return self.sock is not None and not _readable(self.sock)
-
-
-def _readable(sock: Any) -> bool:
-    """Of an idle connection: it was closed, or says something that nobody asked for. Does not wait."""
-    monkey = sys.modules.get("gevent.monkey")
-    poll = (monkey.get_original("select", "poll") if monkey is not None else select.poll)()
-    poll.register(sock, select.POLLIN)
-    return bool(poll.poll(0))

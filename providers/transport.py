@@ -6,9 +6,11 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, Self
+from urllib.parse import urlsplit
 
 import requests
 from requests.exceptions import InvalidHeader, InvalidURL
+from requests.utils import check_header_validity
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt, stop_before_delay
 from tenacity.wait import wait_exponential_jitter
 
@@ -164,13 +166,14 @@ class ChatClient:
         if key is not None:
             headers[self._spec.auth_header] = self._spec.auth_scheme + key
         with upstream_errors(self.name):
-            if not all(value.isascii() for value in headers.values()):
-                raise InvalidHeader("header values are ASCII")
+            check_headers(headers)
             try:
                 url = endpoint_url(self._spec, self._settings)
             except ValueError as error:
                 raise InvalidURL(str(error)) from error
-            return requests.Request("POST", url, headers=headers).prepare()
+            prepared = requests.Request("POST", url, headers=headers).prepare()
+            prepared.headers.setdefault("Host", urlsplit(prepared.url or "").netloc.rpartition("@")[2])
+            return prepared
 
     def _open(self, request: ChatRequest, headers: Mapping[str, str] | None) -> tuple[UpstreamBody, Mapping[str, str]]:
         payload, headers = dump_json(request), headers or {}
@@ -224,6 +227,7 @@ class ChatClient:
         prepared.headers.update(headers)
         started = time.monotonic()
         with upstream_errors(self.name):
+            check_headers(headers)
             # The adapter and not the session: no cookies, no redirects, no look at the environment.
             response = self._session.get_adapter(prepared.url or "").send(
                 prepared,
@@ -263,6 +267,14 @@ class ChatClient:
         """Every key that this call may have carried, so that no message repeats one."""
         sent = (value.rpartition(" ")[2] for value in (headers or {}).values())
         return (*self._secret_keys, *self._settings.headers.values(), *sent)
+
+
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Raises requests' InvalidHeader: line breaks, and what is not ASCII."""
+    for name, value in headers.items():
+        check_header_validity((name, value))
+        if not (name + value).isascii():
+            raise InvalidHeader("headers are ASCII")
 
 
 def is_transient(error: BaseException) -> bool:

@@ -17,6 +17,7 @@ import responses
 from bridge import errors as codes
 from bridge.errors import ProviderError
 from providers.chat import chat_spec
+from providers.connection import SMALL_BODY
 from providers.settings import ClientSettings
 from providers.transport import ChatClient
 from tests.support.fake_upstream import Answer, FakeUpstream, answer, body, chunk, failure, sse
@@ -393,6 +394,17 @@ def test_a_key_that_is_no_header_is_an_error_that_does_not_show_it(connect: Conn
     assert "swordfish" not in str(error.to_log_entry())
 
 
+@pytest.mark.parametrize("key", ["swordfish\r\nX-Other: x", "swordfish-中"])
+def test_a_clients_key_that_is_no_header_is_an_error_that_does_not_show_it(
+    upstream: FakeUpstream, connect: Connect, key: str
+) -> None:
+    error = failure_of(lambda: connect().complete(REQUEST, {"Authorization": f"Bearer {key}"}))
+
+    assert error.code == codes.UPSTREAM_ERROR
+    assert "swordfish" not in str(error.to_log_entry())
+    assert upstream.requests == []
+
+
 # refusals and repetitions
 
 
@@ -575,6 +587,25 @@ def test_an_open_connection_is_used_again() -> None:
     assert server.connections == 1
     client.close()
     server.close()
+
+
+@pytest.mark.parametrize("named", [{}, {"Host": "up.example"}], ids=["by the address", "by the settings"])
+def test_the_upstream_is_told_which_host_is_meant(named: dict[str, str]) -> None:
+    server = RawServer()
+    url = f"http://user:word@127.0.0.1:{server.port}"
+    client = ChatClient(chat_spec(name="acme", base_url=url), ClientSettings(attempts=1, headers=named))
+    client.complete(REQUEST)
+    hosts = [line for line in server.heads[0].split("\r\n") if line.lower().startswith("host:")]
+    assert hosts == [f"Host: {named.get('Host', f'127.0.0.1:{server.port}')}"]
+    client.close()
+    server.close()
+
+
+@pytest.mark.parametrize("size", [SMALL_BODY, SMALL_BODY + 1, 10 * SMALL_BODY])
+def test_bodies_of_every_size_arrive_whole(upstream: FakeUpstream, connect: Connect, size: int) -> None:
+    message = {"role": "user", "content": "x" * size}
+    connect().complete({**REQUEST, "messages": [message]})
+    assert upstream.requests[0].body["messages"] == [message]
 
 
 def test_a_proxy_is_given_the_whole_address_of_each_call() -> None:
