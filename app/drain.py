@@ -43,6 +43,7 @@ class InProgress:
 
     __slots__ = (
         "_client",
+        "_answered",
         "_error",
         "_greenlet",
         "_written",
@@ -66,6 +67,7 @@ class InProgress:
         self.rests = False
         self._client = client
         self._greenlet = greenlet
+        self._answered = False
         self._error: GodeXError | None = None
         self._written = False
 
@@ -80,9 +82,16 @@ class InProgress:
         """
         self.stop = None
         self.due = NEVER
+        self._answered = False
         if self._error is not None:
             raise self._error
         self.asks = True
+
+    def answered(self) -> None:
+        """The upstream's whole answer is here. What is left, such as storing it, takes a moment and is not interrupted:
+        an error thrown into it would come out wherever it waits."""
+        self.asks = False
+        self._answered = True
 
     def streams(self, stop: Callable[[GodeXError], None]) -> None:
         """The upstream has begun to answer, and `stop` ends that."""
@@ -100,7 +109,7 @@ class InProgress:
         self._error = error
         if self.stop is not None:
             self.stop(error)
-        elif self._greenlet is not None and not self._written:
+        elif self._greenlet is not None:
             sys.modules["gevent"].get_hub().loop.run_callback(self._raise, error)
 
     def late(self) -> None:
@@ -131,7 +140,8 @@ class InProgress:
 
     def _raise(self, error: GodeXError) -> None:
         """In the hub. By now the upstream may have answered."""
-        if self.stop is None and not self._written and not self._greenlet.dead:
+        too_late = self._answered or self._written or self.stop is not None
+        if not too_late and not self._greenlet.dead:
             self._greenlet.throw(error)
 
 

@@ -80,7 +80,9 @@ def _called(context: ResponsesContext) -> Answer:
         context.cancel = stream.cancel
         current().streams(context.interrupt)
         return Answer(stream=stream)
-    return Answer(body=client.complete(context.chat, headers))
+    body = client.complete(context.chat, headers)
+    current().answered()
+    return Answer(body=body)
 
 
 def _own_key(context: ResponsesContext) -> dict[str, str]:

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Final, Generic, TypeVar
 
-from bridge.errors import GodeXError
+from bridge.errors import GodeXError, SessionError
 
 from .store import unavailable
 
@@ -50,15 +50,25 @@ class GroupCommit(Generic[T]):
         self._lock = threading.Lock()
 
     def write(self, what: T) -> None:
-        """Returns when it is committed. Raises why it was refused, or what kept its group from being written."""
+        """Returns when it is committed. Raises why it was refused, or what kept its group from being written.
+
+        Whoever waits in here may be interrupted (drain.py throws an error into it), which must not touch the others.
+        """
         own = _Write(what)
         with self._lock:
             self._waiting.append(own)
             own.leads, self._busy = not self._busy, True
-        if not own.leads:
-            own.wait()  # until it is written, or until it is its turn to lead
-        if own.leads:
-            self._lead()
+        try:
+            if not own.leads:
+                own.wait()  # until it is written, or until it is its turn to lead
+            if own.leads:
+                self._lead()
+        finally:
+            with self._lock:
+                if own in self._waiting:  # interrupted before its group was taken: it gives up
+                    self._waiting.remove(own)
+            if own.leads:
+                self._hand_over()
         if own.error is not None:
             raise own.error
 
@@ -68,14 +78,13 @@ class GroupCommit(Generic[T]):
         try:
             for write, error in zip(group, self._write_all([write.what for write in group]), strict=True):
                 write.error = error
-        except Exception as error:
+        except SessionError as error:
             for write in group:
                 write.error = error
-        finally:  # also when the leader itself is killed: the others must not wait for ever
+        finally:  # of anything else only the leader hears: the others' writes were given up
             for write in group:
                 if not write.leads:
                     write.wake()
-            self._hand_over()
 
     def _hand_over(self) -> None:
         with self._lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import functools
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -94,17 +95,42 @@ def test_what_is_being_written_is_not_interrupted() -> None:
     assert writing.get(timeout=5) == "written"
 
 
-def test_a_second_call_of_the_upstream_can_be_interrupted_again() -> None:
+def test_a_whole_answer_is_stored_before_its_request_ends() -> None:
+    """Where it waits then, such as for a transaction that it shares with others, no error may come out."""
     drain = Drain()
 
-    def work(request: InProgress) -> None:
-        request.streams(lambda error: None)
+    def work(request: InProgress) -> str:
+        request.calls_upstream()
+        request.answered()
+        gevent.sleep(0.05)
+        return "stored"
+
+    storing = served(drain, work)
+    drain.interrupt_all()
+    assert storing.get(timeout=5) == "stored"
+
+
+def test_a_client_that_leaves_a_whole_answer_is_not_looked_for(client: tuple[socket.socket, socket.socket]) -> None:
+    drain = Drain()
+    request = drain.enter(client[0])
+    request.calls_upstream()
+    request.answered()
+    client[1].close()
+    drain.look_after(time.monotonic())
+    gevent.sleep(0.01)  # an error would be thrown in here
+
+
+def test_a_second_call_of_the_upstream_can_be_interrupted_again() -> None:
+    def work(request: InProgress, first: Callable[[InProgress], None]) -> None:
+        first(request)
         request.calls_upstream()
         gevent.sleep(30)
 
-    waiting = served(drain, work)
-    drain.interrupt_all()
-    assert waiting.get(timeout=5) == DRAINING
+    for first in (lambda request: request.streams(lambda error: None), InProgress.answered):
+        drain = Drain()
+        waiting = served(drain, functools.partial(work, first=first))
+        drain.interrupt_all()
+        assert waiting.get(timeout=5) == DRAINING
 
 
 def test_who_only_waits_for_more_is_ended_at_once() -> None:

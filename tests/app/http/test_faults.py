@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from app.drain import current
 from tests.support.client import check_error, output_text, read_events
 from tests.support.fake_upstream import Answer, answer, body, chunk, failure, sse
 from tests.support.invariants import check_stream
@@ -165,3 +166,17 @@ def test_a_stream_that_fails_still_ends_with_done(gateway, upstream):
     upstream.script("m", sse(*HALF, cut_after=1))
     events = read_events(gateway.post(stream=True).get_data())
     check_stream(events)
+
+
+def test_a_whole_answer_is_stored_whether_its_client_waits_or_not(gateway, monkeypatch):
+    """An interruption would come out of whatever the save waits for, and that may be shared with other requests."""
+    store, seen = gateway.client.application.extensions["godex"].store, []
+    save = store.save
+
+    def looked_at(*args, **options):
+        seen.append(current().asks)
+        save(*args, **options)
+
+    monkeypatch.setattr(store, "save", looked_at)
+    gateway.create()
+    assert seen == [False]

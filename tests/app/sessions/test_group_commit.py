@@ -9,6 +9,8 @@ import pytest
 from app.sessions.group_commit import LARGEST_GROUP, GroupCommit
 from bridge.errors import STORE_CONFLICT, STORE_UNAVAILABLE, SessionError
 
+from .gevent_script import run_patched
+
 REFUSED = -1
 
 
@@ -134,3 +136,51 @@ def test_many_writers_lose_nothing_and_no_group_grows_too_large():
     joined(threads)
     assert sorted(writer.written) == list(range(200)) and set(outcomes.values()) == {None}
     assert max(map(len, writer.groups)) == LARGEST_GROUP
+
+
+INTERRUPTED = """
+    import random, gevent
+    from app.sessions.group_commit import GroupCommit
+
+    class Left(Exception):
+        pass
+
+    dice = random.Random(int(__import__("sys").argv[1]))
+    written = set()
+
+    def write_all(numbers):
+        gevent.sleep(dice.choice([0, 0.002]))
+        written.update(numbers)
+        return [None] * len(numbers)
+
+    commit = GroupCommit(write_all)
+    fates = {}
+
+    def write(number):
+        try:
+            commit.write(number)
+            fates[number] = "stored"
+        except BaseException as error:
+            fates[number] = type(error).__name__
+
+    greenlets, thrown = [], set()
+    for number in range(300):
+        greenlets.append(gevent.spawn(write, number))
+        gevent.sleep(dice.choice([0, 0, 0.0005]))
+        waiting = [number for number, greenlet in enumerate(greenlets) if greenlet]
+        if waiting and dice.random() < 0.3:
+            victim = dice.choice(waiting)
+            thrown.add(victim)
+            gevent.get_hub().loop.run_callback(lambda greenlet=greenlets[victim]: greenlet.dead or greenlet.throw(Left))
+    gevent.joinall(greenlets, timeout=5)
+    gevent.with_timeout(5, commit.write, "afterwards")
+    strange = {n: fate for n, fate in fates.items() if fate not in ("stored", "Left") and n not in thrown}
+    unwritten = [n for n, fate in fates.items() if fate == "stored" and n not in written]
+    print(len(fates), len(thrown) > 20, sorted(set(strange.values())), unwritten)
+"""
+
+
+@pytest.mark.parametrize("seed", ["1", "2", "3"])
+def test_writers_that_are_interrupted_do_not_stop_the_others(seed):
+    """Their clients leave, or the process is to stop. Whoever shared a leader's group hears that it was given up."""
+    assert run_patched(INTERRUPTED, seed) == "300 True ['SessionError'] []\n"

@@ -111,4 +111,4 @@ def test_a_group_takes_hardly_more_statements_than_one_save(connection: sqlite3.
         asked.clear()
         save_together(connection, [save(new_response_id(None), new_response_id(None)) for _ in range(size)])
         counts.append(len([statement for statement in asked if not statement.lstrip().startswith("--")]))
-    assert counts == [4, 4, 4, 9]  # begin, look, write (1, 8, 64, 32 + 16 + 8 + 4 + 2 + 1 rows), commit
+    assert counts == [2, 2, 2, 2]  # look at the parents, write
