@@ -47,8 +47,9 @@ class KeyPool:
         seconds = COOL_DOWN.get(error.code)
         if seconds is None or key is None or len(self._keys) <= 1:
             return False
-        if error.code == codes.UPSTREAM_RATE_LIMIT and error.retry_after:
-            seconds = float(error.retry_after)
+        asked = error.context.get("wait")
+        if error.code == codes.UPSTREAM_RATE_LIMIT and isinstance(asked, int | float):
+            seconds = float(asked)
         self._resting.set(self._names[self._keys.index(key)], min(seconds, LONGEST_COOL_DOWN))
         return self.ready > 0
 

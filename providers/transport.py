@@ -200,7 +200,8 @@ class ChatClient:
         return opened
 
     def _attempt(self, payload: bytes, headers: Mapping[str, str]) -> tuple[UpstreamBody, Mapping[str, str]]:
-        """One call, with every key that the upstream does not refuse. Ends: each refusal lets a key rest."""
+        """One call, with another key where the upstream refuses one: each key at most once."""
+        others = len(self._secret_keys) - 1
         while True:
             self.breaker.admit()
             key = self.keys.take()
@@ -208,8 +209,9 @@ class ChatClient:
                 opened = self._send(key, payload, headers)
             except ProviderError as error:
                 self.breaker.failed() if error.code in DOWN else self.breaker.succeeded()
-                if not self.keys.refuse(key, error):
+                if not self.keys.refuse(key, error) or others <= 0:
                     raise
+                others -= 1
             except BaseException:
                 self.breaker.abandoned()
                 raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -41,8 +42,8 @@ class Away(Shared):
     recall = remember
 
 
-def refusal(code, retry_after=None):
-    return ProviderError(code, "no", retry_after=retry_after)
+def refusal(code, wait=None):
+    return ProviderError(code, "no", **({} if wait is None else {"wait": wait}))
 
 
 def test_keys_are_used_in_turn():
@@ -59,6 +60,17 @@ def test_a_refused_key_rests_while_there_are_others(code):
     assert not pool.refuse("b", refusal(code, 50))
     assert pool.ready == 0
     assert pool.take() == "a"  # the one that rests shortest
+
+
+@pytest.mark.parametrize(("wait", "rest"), [(None, 10), (0.5, 0.5), (7, 7), (9999, 600)])
+def test_a_rate_limited_key_rests_as_long_as_the_upstream_asked(wait, rest, monkeypatch):
+    pool, now = KeyPool("p", ["a", "b"]), time.time()
+    monkeypatch.setattr(time, "time", lambda: now)
+    pool.refuse("a", refusal(codes.UPSTREAM_RATE_LIMIT, wait))
+    now += rest - 0.01
+    assert pool.ready == 1
+    now += 0.02
+    assert pool.ready == 2
 
 
 def test_an_error_that_is_not_the_keys_fault_rests_nothing():
@@ -184,6 +196,23 @@ def test_when_all_keys_rest_the_last_refusal_is_heard():
             caller.complete(REQUEST)
         assert refused.value.code == codes.UPSTREAM_RATE_LIMIT and refused.value.retry_after == 7
         assert len(upstream.requests) == 2
+
+
+@pytest.mark.parametrize("rest", [{}, {"Retry-After-Ms": "1"}], ids=["unknown", "over at once"])
+def test_each_key_is_tried_once_however_soon_it_could_be_tried_again(rest):
+    with FakeUpstream() as upstream:
+        upstream.script("m", failure(429, "slow down", headers=rest), repeat=True)
+        client = ChatClient(
+            OPENAI_COMPATIBLE, ClientSettings(base_url=upstream.url, api_keys=("a", "b", "c"), attempts=1)
+        )
+        with pytest.raises(ProviderError):
+            client.complete(REQUEST)
+        client.close()
+        assert sorted(sent.headers["authorization"] for sent in upstream.requests) == [
+            "Bearer a",
+            "Bearer b",
+            "Bearer c",
+        ]
 
 
 def test_a_dead_upstream_is_soon_not_asked_any_more():
