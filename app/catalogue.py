@@ -97,8 +97,8 @@ def codex_entry(model: ServedModel, priority: int) -> dict[str, Any]:
     }
     if "custom" in caps.tools or "custom" in caps.degraded_tools:
         entry["apply_patch_tool_type"] = "freeform"
-    if levels and caps.thinking_by_default:
-        entry["default_reasoning_level"] = nearest_level("medium", levels)
+    if caps.thinking_by_default and (level := nearest_level("medium", levels)):
+        entry["default_reasoning_level"] = level
     return entry
 
 

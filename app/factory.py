@@ -8,13 +8,13 @@ from typing import Any
 from flask import Flask, Response, current_app, request
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, NotFound
 
-from bridge.errors import METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND, GodeXError, ServerError
+from bridge.errors import METHOD_NOT_ALLOWED, ROUTE_NOT_FOUND, ServerError
 
 from .config.loader import load_config
 from .config.model import Config
 from .extension import GodeX
 from .http.blueprint import finish_headers
-from .http.errors import error_response
+from .http.errors import error_response, refused_by_host
 from .logs import configure_logging
 
 
@@ -55,6 +55,4 @@ def _wrong_method(error: MethodNotAllowed) -> Response:
 
 def _refused_by_flask(error: HTTPException) -> Response:
     """What werkzeug refuses by itself, e.g. a malformed request line."""
-    response = error_response(GodeXError(ROUTE_NOT_FOUND, error.description or error.name))
-    response.status_code = error.code or 400
-    return finish_headers(response)
+    return finish_headers(refused_by_host(error))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
@@ -47,7 +48,8 @@ class ChunkReader:
         """Raises ProviderError: a fault in the stream, a stream that breaks off (UPSTREAM_CUT), garbage."""
         data = self._opening()
         if data.lstrip()[:1] in (b"{", b"[", b"<", b'"'):  # no field of an event begins like this
-            self.body = read_body(self._provider, [data, *self._reads], self._read_error, self._secrets)
+            whole = itertools.chain([data], self._reads)
+            self.body = read_body(self._provider, whole, self._read_error, self._secrets)
             return
         events = EventBuffer()
         while data:

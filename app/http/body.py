@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 import zstandard
 from flask import Request
+from werkzeug.exceptions import RequestEntityTooLarge
 
 from bridge.errors import BODY_TOO_LARGE, INVALID_JSON, UNSUPPORTED_ENCODING, GodeXError, ServerError
 
@@ -58,7 +59,7 @@ def parsed_object(raw: bytes) -> dict[str, Any]:
 def _received(request: Request, limit: int) -> bytes:
     try:
         raw = request.stream.read(limit) if request.content_length is None else request.get_data(cache=False)
-    except (GodeXError, BrokenPipeError):
+    except (GodeXError, BrokenPipeError, RequestEntityTooLarge):  # the last: a limit of the host's own
         raise
     except Exception as broken:  # each server has errors of its own for a body that is not framed as it says
         raise ServerError(INVALID_JSON, "the body could not be read: its framing is broken") from broken

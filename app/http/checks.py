@@ -125,24 +125,24 @@ def carried_tools(value: Any, path: str) -> None:
 
 ITEM_FIELDS: dict[str, dict[str, Check]] = {
     "message": {"role": one_of("user", "assistant", "system", "developer"), "content": content},
-    "function_call": {"call_id": string, "name": string, "namespace": string},
-    "function_call_output": {"call_id": string, "output": content},
-    "custom_tool_call": {"call_id": string, "name": string, "input": string, "namespace": string},
-    "custom_tool_call_output": {"call_id": string, "output": content},
-    "shell_call": {"call_id": string, "action": obj},
-    "shell_call_output": {"call_id": string, "output": shell_output},
-    "local_shell_call": {"call_id": string, "action": obj},
+    "function_call": {"name": string, "namespace": string},
+    "function_call_output": {"output": content},
+    "custom_tool_call": {"name": string, "input": string, "namespace": string},
+    "custom_tool_call_output": {"output": content},
+    "shell_call": {"action": obj},
+    "shell_call_output": {"output": shell_output},
+    "local_shell_call": {"action": obj},
     "local_shell_call_output": {"output": content},
-    "apply_patch_call": {"call_id": string, "operation": obj},
-    "apply_patch_call_output": {"call_id": string, "output": content},
+    "apply_patch_call": {"operation": obj},
+    "apply_patch_call_output": {"output": content},
     "reasoning": {
         "summary": texts,
         "content": texts,
         "encrypted_content": string,
         "reasoning_details": objects,
     },
-    "tool_search_call": {"arguments": string_or_object, "call_id": string},
-    "tool_search_output": {"tools": carried_tools, "call_id": string},
+    "tool_search_call": {"arguments": string_or_object},
+    "tool_search_output": {"tools": carried_tools},
     "additional_tools": {"tools": carried_tools},
     "mcp_call": {"name": string, "server_label": string, "arguments": string},
     "agent_message": {"content": content},
@@ -191,8 +191,9 @@ def check_item(item: Any, at: str) -> None:
         else:
             raise ServerError(INVALID_PARAMETER, f"{at}.type is required", param=f"{at}.type")
     string(kind, f"{at}.type")
-    if item.get("id") is not None:
-        string(item["id"], f"{at}.id")
+    for name in ("id", "call_id"):
+        if item.get(name) is not None:
+            string(item[name], f"{at}.{name}")
     for name in REQUIRED_IN_ITEM.get(kind, ()):
         if item.get(name) is None and not (name == "content" and item.get("role") == "assistant"):
             raise ServerError(INVALID_PARAMETER, f"{at}.{name} is required", param=f"{at}.{name}")
@@ -209,12 +210,24 @@ def check_item(item: Any, at: str) -> None:
                 )
 
 
+def search_filters(value: Any, path: str) -> None:
+    obj(value, path)
+    domains = value.get("allowed_domains")
+    if domains is not None:
+        array(domains, f"{path}.allowed_domains")
+        for index, domain in enumerate(domains):
+            string(domain, f"{path}.allowed_domains[{index}]")
+
+
+SEARCH: dict[str, Check] = {"filters": search_filters, "user_location": obj, "search_context_size": string}
 TOOL_FIELDS: dict[str, dict[str, Check]] = {
     "function": {"name": string, "description": string, "parameters": obj, "strict": boolean},
     "custom": {"name": string, "description": string, "format": obj},
     "namespace": {"name": string, "description": string, "tools": array},
     "tool_search": {"description": string, "parameters": obj},
     "mcp": {"server_label": string},
+    "web_search": SEARCH,
+    "web_search_preview": SEARCH,
 }
 NAMED_TOOLS = frozenset({"function", "custom", "namespace"})
 

@@ -108,7 +108,9 @@ class Connection:
             self._stream(body)
         except GodeXError as error:
             # What could not be continued once is not offered again (contract section 9).
-            self._remembered.pop(body.get("previous_response_id", ""), None)
+            previous = body.get("previous_response_id")
+            if isinstance(previous, str):  # the body may be what was refused
+                self._remembered.pop(previous, None)
             self._send_error(error)
         except ConnectionClosed:
             raise

@@ -39,13 +39,19 @@ def plan_reasoning(asked: Mapping[str, Any] | None, caps: Capabilities, notes: D
             notes.degraded("reasoning.effort", f"this model only switches thinking on or off: {effort} → on", "info")
         return ReasoningPlan(None, switch, switch)
     level = effort if effort in caps.efforts else caps.effort_map.get(effort) or nearest_level(effort, caps.efforts)
+    if level is None:
+        notes.ignored("reasoning.effort", f"no level of this model is known to be near {effort}; its default is used")
+        return ReasoningPlan(None, None, caps.thinking_by_default)
     if level != effort:
         notes.degraded("reasoning.effort", f"{effort} → {level}, the nearest level of this model", "info")
     return ReasoningPlan(level, None, level != "none")
 
 
-def nearest_level(effort: str, levels: tuple[str, ...]) -> str:
-    """The closest level, the higher of two; thinking is never switched off for somebody who asked for some."""
+def nearest_level(effort: str, levels: tuple[str, ...]) -> str | None:
+    """The closest level, the higher of two; thinking is never switched off for somebody who asked for some.
+
+    None where no level is a common word.
+    """
     wanted = LEVELS.index(effort)
     usable = [level for level in levels if level in LEVELS and level != "none"]
-    return min(usable, key=lambda level: (abs(LEVELS.index(level) - wanted), -LEVELS.index(level)))
+    return min(usable, key=lambda level: (abs(LEVELS.index(level) - wanted), -LEVELS.index(level)), default=None)

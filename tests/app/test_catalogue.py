@@ -48,6 +48,14 @@ def test_every_provider_gives_entries_that_codex_can_read(spec):
         assert entry["input_modalities"][0] == "text"
 
 
+def test_a_model_that_can_only_be_told_not_to_think_has_no_default_level():
+    model = {"effort": "native", "efforts": ["none"], "thinking_by_default": True}
+    section = {"spec": "deepseek", "credentials": {"api_key": "k"}, "models": {"m": model}}
+    entry = catalogue(providers={"d": section}, models={"aliases": {"a": "d/m"}})["a"]
+    assert [level["effort"] for level in entry["supported_reasoning_levels"]] == ["none"]
+    assert "default_reasoning_level" not in entry
+
+
 def test_an_entry_shows_the_capabilities_of_its_model():
     section = {
         "spec": "deepseek",

@@ -122,3 +122,24 @@ def test_one_extension_serves_several_apps(upstream):
 def test_a_wrong_configuration_stops_the_start_with_its_path():
     with pytest.raises(ServerError, match="providers.up.spec"):
         GodeX(host_app(), {"providers": {"up": {}}})
+
+
+def test_the_hosts_own_limit_on_bodies_is_told_as_one(upstream):
+    host = host_app()
+    host.config["MAX_CONTENT_LENGTH"] = 1000
+    GodeX(host, config(upstream))
+    client = Gateway(host.test_client())
+    client.create()
+    assert client.post(input="x" * 2000).status_code == 413
+
+
+def test_what_flask_refuses_before_a_route_keeps_its_status_and_name(upstream):
+    app = create_app(config(upstream))
+
+    @app.before_request
+    def closed():
+        abort(429)
+
+    reply = app.test_client().get("/nowhere")
+    assert (reply.status_code, reply.json["error"]["code"]) == (429, "too_many_requests")
+    assert reply.headers["x-request-id"]

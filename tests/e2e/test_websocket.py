@@ -107,7 +107,7 @@ def test_a_warm_up_takes_the_input_and_asks_nobody(socket, upstream):
 
 
 FRAMES = ["not json", "[]", '{"type":"response.steer"}', "{}", '{"type":"response.create"}',
-          '{"type":"response.create","model":"m","input":5}', '{"type":"response.create","model":"m","input":"x","background":"x","temperature":"hot"}']  # fmt: skip
+          '{"type":"response.create","model":"m","input":5}', '{"type":"response.create","model":"m","input":"x","previous_response_id":{}}', '{"type":"response.create","model":"m","input":"x","background":"x","temperature":"hot"}']  # fmt: skip
 
 
 @pytest.mark.parametrize("frame", FRAMES)

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -162,6 +162,21 @@ def test_a_body_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
         read_body("acme", [b"x" * 400] * 3, read_error)
     assert caught.value.code == codes.UPSTREAM_INVALID_RESPONSE
     assert joined("acme", [b"a", b"b"], 2) == b"ab"
+
+
+def test_a_body_without_end_in_place_of_a_stream_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chunks, "LARGEST_BODY", 1000)
+    taken = []
+
+    def endless() -> Iterator[bytes]:
+        while True:
+            taken.append(1)
+            yield b"{" * 400
+
+    with pytest.raises(ProviderError) as caught:
+        list(ChunkReader("acme", endless(), read_error).batches())
+    assert caught.value.code == codes.UPSTREAM_INVALID_RESPONSE
+    assert len(taken) == 3
 
 
 def test_the_log_gets_the_beginning_of_garbage_without_keys() -> None:

@@ -172,6 +172,13 @@ WRONG = [
      "input[0].content[0].type"),
     ("call without name", {"input": [{"type": "function_call", "call_id": "a", "arguments": "{}"}]}, "input[0].name"),
     ("call id number", {"input": [{"type": "function_call", "call_id": 1, "name": "a", "arguments": "{}"}]}, "input[0].call_id"),
+    *((f"call id of {kind}", {"input": [{"type": kind, "call_id": ["a"], "name": "a", "output": "x"}]}, "input[0].call_id")
+      for kind in ("function_call_output", "local_shell_call_output", "shell_call", "apply_patch_call_output", "made_up_call")),
+    ("search filters", {"tools": [{"type": "web_search", "filters": "x"}]}, "tools[0].filters"),
+    ("search domains", {"tools": [{"type": "web_search", "filters": {"allowed_domains": "x"}}]}, "tools[0].filters.allowed_domains"),
+    ("search domain", {"tools": [{"type": "web_search", "filters": {"allowed_domains": [1]}}]}, "tools[0].filters.allowed_domains[0]"),
+    ("search place", {"tools": [{"type": "web_search_preview", "user_location": "Berlin"}]}, "tools[0].user_location"),
+    ("search size", {"tools": [{"type": "web_search", "search_context_size": {}}]}, "tools[0].search_context_size"),
     ("output number", {"input": [{"type": "function_call_output", "call_id": "a", "output": 1}]}, "input[0].output"),
     ("output missing", {"input": [{"type": "function_call_output", "call_id": "a"}]}, "input[0].output"),
     ("summary text", {"input": [{"type": "reasoning", "summary": "x"}]}, "input[0].summary"),

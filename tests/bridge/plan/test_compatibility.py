@@ -84,11 +84,14 @@ def test_the_token_limit_has_the_upstreams_name():
 
 LOW_HIGH_MAX = Capabilities(effort="native", efforts=("none", "low", "high", "max"), effort_map={"medium": "high"})
 THREE = Capabilities(effort="native")
+OWN_WORDS = Capabilities(effort="native", efforts=("fast", "deep"))
+ONLY_OFF = Capabilities(effort="native", efforts=("none",))
 EFFORTS = [
     (THREE, "low", "low"), (THREE, "minimal", "low"), (THREE, "none", "low"), (THREE, "xhigh", "high"),
     (THREE, "max", "high"), (THREE, "ultra", "high"), (THREE, "nonsense", None),
     (LOW_HIGH_MAX, "none", "none"), (LOW_HIGH_MAX, "minimal", "low"), (LOW_HIGH_MAX, "medium", "high"),
     (LOW_HIGH_MAX, "xhigh", "max"), (LOW_HIGH_MAX, "ultra", "max"),
+    (OWN_WORDS, "deep", "deep"), (OWN_WORDS, "low", None), (ONLY_OFF, "none", "none"), (ONLY_OFF, "high", None),
 ]  # fmt: skip
 
 
