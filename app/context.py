@@ -69,6 +69,7 @@ class ResponsesContext:
     admission     the caller's limits, to be told what the answer used
     span          of the upstream call, see spans.py
     error         what failed the response, for callers that need more than its `error` object
+    cancel        stops the upstream's stream, from any thread; close_stream lets go of it, for the side that reads it
     interrupted   why the gateway itself ends the response before the upstream does
     """
 
@@ -101,6 +102,7 @@ class ResponsesContext:
     interrupted: GodeXError | None = None
     first_event: float | None = None
     cancel: Callable[[], None] = field(default=lambda: None)
+    close_stream: Callable[[], None] = field(default=lambda: None)
 
     def __post_init__(self) -> None:
         self.turn = self._new_turn(None)

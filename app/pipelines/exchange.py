@@ -77,7 +77,7 @@ def _called(context: ResponsesContext) -> Answer:
     headers = spans().headers(context.span) | (_own_key(context) if context.passthrough else {})
     if context.chat["stream"]:
         stream = client.open_stream(context.chat, headers)
-        context.cancel = stream.cancel
+        context.cancel, context.close_stream = stream.cancel, stream.close
         current().streams(context.interrupt)
         return Answer(stream=stream)
     body = client.complete(context.chat, headers)

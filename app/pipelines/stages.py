@@ -29,7 +29,10 @@ NOTED = TERMINAL | {"response.output_item.added", "response.output_item.done"}
 
 
 def fail_closed(events: Iterator[Event], context: ResponsesContext) -> Iterator[Event]:
-    """Any error becomes the one terminal event of a failed response, with its real cause."""
+    """Any error becomes the one terminal event of a failed response, with its real cause.
+
+    The upstream's stream is closed here too: its reader does that only once it has begun to read.
+    """
     try:
         yield from events
     except Exception as error:
@@ -39,6 +42,8 @@ def fail_closed(events: Iterator[Event], context: ResponsesContext) -> Iterator[
         else:
             log.error("unexpected error in a stream", exc_info=error, extra=fields(**context.log_fields()))
         yield context.turn.fail(error)
+    finally:
+        context.close_stream()
 
 
 def check_output(events: Iterator[Event], context: ResponsesContext) -> Iterator[Event]:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from app.context import Caller
 from app.drain import current
+from app.pipelines.begin import begin
+from app.pipelines.stream import answer_stream
 from tests.support.client import check_error, output_text, read_events
 from tests.support.fake_upstream import Answer, answer, body, chunk, failure, sse
 from tests.support.invariants import check_stream
@@ -180,3 +183,14 @@ def test_a_whole_answer_is_stored_whether_its_client_waits_or_not(gateway, monke
     monkeypatch.setattr(store, "save", looked_at)
     gateway.create()
     assert seen == [False]
+
+
+def test_a_stream_that_is_given_up_before_it_is_read_is_closed(gateway, upstream):
+    """Its client leaves while it hears of the response's begin: nobody has asked the upstream for a word yet."""
+    upstream.script("m", sse(chunk(content="half"), stall_after=1))
+    request = {"model": "m", "input": "hi", "stream": True}
+    context, begun = begin(gateway.client.application.extensions["godex"], request, Caller(), request_id="req_1")
+    events = answer_stream(begun, context)
+    assert next(events)["type"] == "response.created"
+    events.close()
+    assert upstream.wait_for_outcome() == "client_gone"
