@@ -111,7 +111,7 @@ def config_block(config: Config, model: ServedModel, base_url: str, catalogue: P
 
 def _key_variable(config: Config, model: ServedModel) -> str:
     """The environment variable of the key that Codex must send, "" where none is asked for."""
-    if config.auth.keys:
+    if config.auth.has_keys:
         return CLIENT_KEY
     section = config.providers[model.target.provider]
     if section.credentials.passthrough:

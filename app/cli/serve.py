@@ -15,7 +15,7 @@ import click
 from providers.registry import builtin_specs
 
 from ..config.loader import demo_config, load_config
-from ..config.model import Config, ServerConfig
+from ..config.model import AuthConfig, Config, ServerConfig
 from ..config.secret import masked_url
 from ..version import VERSION
 from .config import CONFIG_OPTION
@@ -77,8 +77,7 @@ def announce(config: Config, address: str) -> None:
     """Where it listens, with what, and a first request to try. On stderr, beside gunicorn's own lines."""
     session = config.session
     places = {"memory": "memory", "sqlite": session.sqlite.path, "redis": masked_url(session.redis.url)}
-    workers = _counted(config.server.workers, "worker")
-    callers = _counted(len(config.auth.keys), "API key") if config.auth.keys else "no API key needed"
+    workers, callers = _counted(config.server.workers, "worker"), _callers(config.auth)
     click.echo(
         f"GodeX {VERSION} listens on {address}/v1: provider {config.default_provider},"
         f" sessions in {places[session.backend]}, {workers}, {callers}.\nTry: {first_request(config, address)}",
@@ -102,6 +101,13 @@ def writable(path: Path) -> bool:
         return False
 
 
+def _callers(auth: AuthConfig) -> str:
+    told = [_counted(len(auth.keys), "API key")] if auth.keys else []
+    if auth.keys_file:
+        told.append(f"the API keys in {auth.keys_file}")
+    return " and ".join(told) or "no API key needed"
+
+
 def _counted(number: int, word: str) -> str:
     return f"{number} {word}" + ("" if number == 1 else "s")
 
@@ -111,7 +117,7 @@ def first_request(config: Config, address: str) -> str:
     where = f"{address}/v1/responses"
     if address.startswith("unix:"):
         where = f"--unix-socket {address.removeprefix('unix:')} http://localhost/v1/responses"
-    key = ' -H "Authorization: Bearer $GODEX_API_KEY"' if config.auth.keys else ""
+    key = ' -H "Authorization: Bearer $GODEX_API_KEY"' if config.auth.has_keys else ""
     spec = builtin_specs().get(config.providers[config.default_provider].spec)
     usual = (spec.default_model if spec is not None else "") or "MODEL"
     model = next(iter(config.models.aliases.values()), f"{config.default_provider}/{usual}")

@@ -13,15 +13,16 @@ from bridge.spec import Capabilities
 Run = list[int]  # places of messages that stay or go together
 
 
-def truncated(messages: Sequence[ChatMessage], excess: float) -> list[ChatMessage]:
+def truncated(messages: Sequence[ChatMessage], excess: float, *, summary_stays: bool = True) -> list[ChatMessage]:
     """The messages without as many of them as make up `excess` tokens (estimated), or as may go at all.
 
     A turn is a message of the user with everything up to the next one. The oldest turns go first; when only the newest
-    is left, the oldest calls in it go, each with its outputs. What stays: instructions, wherever they stand; the newest
-    message of the user; and what followed it last. So a legal conversation stays one, and the order is that of before.
+    is left, the oldest calls in it go, each with its outputs. What stays: instructions, wherever they stand; unless
+    told otherwise, the summary of what was compacted; the newest message of the user; and what followed it last. So a
+    legal conversation stays one, and the order is that of before.
     """
     gone: set[int] = set()
-    for run in _in_order_of_going(messages):
+    for run in _in_order_of_going(messages, summary_stays):
         if excess <= 0:
             break
         gone.update(run)
@@ -33,7 +34,7 @@ def with_summary(messages: Sequence[ChatMessage], summary: str, caps: Capabiliti
     """What `truncated` always keeps, with the summary of everything in place of the rest: behind the instructions at
     the front.
     """
-    kept = truncated(messages, float("inf"))
+    kept = truncated(messages, float("inf"), summary_stays=False)  # the new one tells what the former told
     front = 0
     while front < len(kept) and kept[front]["role"] in INSTRUCTION_ROLES:
         front += 1
@@ -42,8 +43,8 @@ def with_summary(messages: Sequence[ChatMessage], summary: str, caps: Capabiliti
     return strict_turns(shortened) if caps.strict_turns else shortened
 
 
-def _in_order_of_going(messages: Sequence[ChatMessage]) -> Iterator[Run]:
-    turns = _turns(messages)
+def _in_order_of_going(messages: Sequence[ChatMessage], summary_stays: bool) -> Iterator[Run]:
+    turns = _turns(messages, summary_stays)
     if not turns:
         return
     yield from turns[:-1]
@@ -53,15 +54,19 @@ def _in_order_of_going(messages: Sequence[ChatMessage]) -> Iterator[Run]:
     yield from groups[:-1]
 
 
-def _turns(messages: Sequence[ChatMessage]) -> list[Run]:
+def _turns(messages: Sequence[ChatMessage], summary_stays: bool) -> list[Run]:
     turns: list[Run] = []
     for place, message in enumerate(messages):
-        if message["role"] in INSTRUCTION_ROLES:
+        if message["role"] in INSTRUCTION_ROLES or (summary_stays and _is_summary(message)):
             continue
         if not turns or (message["role"] == "user" and not shows_output(message)):
             turns.append([])
         turns[-1].append(place)
     return turns
+
+
+def _is_summary(message: ChatMessage) -> bool:
+    return message["role"] == "user" and str(message["content"]).startswith(COMPACTION_HEADER)
 
 
 def _groups(messages: Sequence[ChatMessage], turn: Run) -> list[Run]:

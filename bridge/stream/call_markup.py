@@ -75,8 +75,9 @@ def without_call_markup(deltas: Iterable[Delta]) -> Iterator[Delta]:
                 behind_a_block = bool(pieces) and not held and isinstance(pieces[-1], ToolCallDelta)
             yield from pieces
             continue
-        if isinstance(delta, (FinishDelta, EndDelta)) and held:
-            yield TextDelta(held)
+        if isinstance(delta, (FinishDelta, EndDelta, ToolCallDelta)) and held:
+            if held.strip() or not isinstance(delta, ToolCallDelta):  # blanks before a call only separate
+                yield TextDelta(held)
             held = ""
         yield delta
     if held:

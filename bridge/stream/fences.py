@@ -5,11 +5,13 @@ Only used where the format was asked for by instruction: models then like to wra
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
-from bridge.stream.deltas import Delta, EndDelta, FinishDelta, TextDelta
+from bridge.stream.deltas import Delta, EndDelta, FinishDelta, TextDelta, ToolCallDelta
 
 FENCE = "```"
+_CLOSING = re.compile(r"(?:\n`{0,3}|`{1,3})\s*\Z")
 LONGEST_HEAD = 2000  # characters before the JSON that are taken for an introduction
 
 
@@ -43,19 +45,17 @@ class FenceFilter:
         return self._body(head[start:])
 
     def close(self) -> str:
-        """What was held back and proved to be no fence."""
-        rest = "".join(self._head) + ("" if self._fenced else self._held)
-        return rest if not self._closed else ""
+        """The text in which no JSON began. What was held for a closing fence ends with the answer: it was one."""
+        return "".join(self._head)
 
     def _start_of_json(self, head: str) -> int | None:
         fence = head.find(FENCE)
         bracket = min((place for place in (head.find("{"), head.find("[")) if place >= 0), default=-1)
         if fence >= 0 and (bracket < 0 or fence < bracket):
             line_end = head.find("\n", fence)
-            if line_end < 0:
-                return bracket if bracket > fence else None
-            self._fenced = True
-            return line_end + 1
+            start = bracket if bracket >= 0 and (line_end < 0 or bracket < line_end) else line_end + 1
+            self._fenced = start > 0
+            return start if self._fenced else None
         if bracket >= 0:
             return bracket
         first = head.lstrip()[:1]
@@ -77,12 +77,10 @@ class FenceFilter:
 
 
 def _possible_fence(text: str) -> int:
-    """How many characters at the end may be the beginning of a closing fence."""
-    closing = "\n" + FENCE
-    for size in range(min(len(closing), len(text)), 0, -1):
-        if closing.startswith(text[-size:]):
-            return size
-    return 0
+    """How many characters at the end may be the beginning of a closing fence, or one on the JSON's own line that ends
+    the answer."""
+    tail = _CLOSING.search(text)
+    return len(text) - tail.start() if tail else 0
 
 
 def without_fences(deltas: Iterable[Delta]) -> Iterator[Delta]:
@@ -96,7 +94,7 @@ def without_fences(deltas: Iterable[Delta]) -> Iterator[Delta]:
             if text:
                 yield TextDelta(text)
             continue
-        if spoken and isinstance(delta, (FinishDelta, EndDelta)):
+        if spoken and isinstance(delta, (FinishDelta, EndDelta, ToolCallDelta)):
             rest = fences.close()
             fences, spoken = FenceFilter(), False
             if rest:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, cast
 
-from bridge.protocol.chat import ChatChunk, ChatRequest
+from bridge.protocol.chat import ChatChunk, ChatRequest, ChatResponse
 from bridge.spec import UpstreamFault
 from bridge.stream.deltas import Delta, FinishDelta
 from providers import chat, error_shapes
@@ -34,9 +34,16 @@ def patch_request(request: ChatRequest) -> ChatRequest:
 
 
 def read_deltas(chunk: ChatChunk) -> Iterable[Delta]:
-    """The last chunk of a filtered answer says "stop" like any other: only a flag tells."""
-    deltas = chat.read_deltas(chunk)
-    if cast(MiniMaxChunk, chunk).get("output_sensitive"):
+    return _told_if_filtered(chunk, chat.read_deltas(chunk))
+
+
+def read_response(body: ChatResponse) -> Iterable[Delta]:
+    return _told_if_filtered(body, chat.read_response(body))
+
+
+def _told_if_filtered(said: ChatChunk | ChatResponse, deltas: Iterable[Delta]) -> Iterable[Delta]:
+    """The end of a filtered answer says "stop" like any other: only a flag tells."""
+    if cast(MiniMaxChunk, said).get("output_sensitive"):
         return [FinishDelta("content_filter") if isinstance(delta, FinishDelta) else delta for delta in deltas]
     return deltas
 

@@ -40,5 +40,6 @@ MINIMAX = chat_spec(
     ),
     patch_request=hooks.patch_request,
     read_deltas=hooks.read_deltas,
+    read_response=hooks.read_response,
     read_error=hooks.read_error,
 )

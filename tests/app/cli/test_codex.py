@@ -65,6 +65,12 @@ def test_the_block_follows_the_configuration(godex, write_config, sections, expe
     assert {key: provider.get(key) for key in expected} == expected
 
 
+def test_keys_in_a_file_are_asked_for_like_others(godex, write_config, folder):
+    (folder / "keys.yaml").write_text("keys: [secret]\n")
+    write_config(PROVIDER + "auth: {keys_file: keys.yaml}\nmodels: {aliases: {mine: up/m}}\n")
+    assert block_of(godex("codex-config"))["model_providers"]["godex"]["env_key"] == "GODEX_API_KEY"
+
+
 def test_a_key_that_is_passed_through_is_the_providers_own(godex, write_config):
     write_config("providers: {d: {spec: deepseek, credentials: {passthrough: true}}}\n")
     assert block_of(godex("codex-config"))["model_providers"]["godex"]["env_key"] == "DEEPSEEK_API_KEY"

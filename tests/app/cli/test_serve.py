@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -101,3 +102,18 @@ def test_sessions_that_cannot_be_written_are_told_at_the_start(
     told = capsys.readouterr().err
     assert "listens on" in told
     assert ("Warning: this user cannot write session.sqlite.path" in told) == warned
+
+
+@pytest.mark.parametrize("of_config", [{"keys": ["one", "two"]}, {}], ids=["beside others", "alone"])
+def test_keys_in_a_file_are_told_like_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], of_config: Any
+) -> None:
+    file = tmp_path / "keys.yaml"
+    file.write_text("keys: [secret]\n")
+    config = load_config(
+        {"providers": {"demo": {"spec": "demo"}}, "auth": {"keys_file": str(file), **of_config}}, environ={}
+    )
+    announce(config, "http://127.0.0.1:5678")
+    told = capsys.readouterr().err
+    assert f"the API keys in {file}" in told and ("2 API keys and " in told) is bool(of_config)
+    assert "Authorization: Bearer $GODEX_API_KEY" in told

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from bridge.plan.diagnostics import Diagnostics
 from bridge.request.build import build_chat_request, plan_request
 from bridge.request.estimate import message_tokens
-from bridge.request.truncate import truncated
+from bridge.request.items import COMPACTION_HEADER
+from bridge.request.truncate import truncated, with_summary
 from bridge.spec import Capabilities
 from tests.support.legality import check_chat_request
 
@@ -128,6 +129,19 @@ def test_the_oldest_goes_first(excess: float, left: list[dict[str, Any]]):
 @pytest.mark.parametrize("messages", [[], [SYSTEM], [user("a")], [SYSTEM, user("a")], calls(1)])
 def test_what_is_short_already_stays_whole(messages: list[dict[str, Any]]):
     assert truncated(messages, EVERYTHING) == messages
+
+
+SUMMARY = user(f"{COMPACTION_HEADER}\n\nThey met.")
+
+
+def test_the_summary_of_what_was_compacted_stays() -> None:
+    later = [user("a"), {"role": "assistant", "content": "one"}, user("b")]
+    assert truncated([SYSTEM, SUMMARY, *later], EVERYTHING) == [SYSTEM, SUMMARY, user("b")]
+
+
+def test_a_new_summary_takes_the_place_of_the_former() -> None:
+    told = with_summary([SYSTEM, SUMMARY, user("a"), user("b")], "They talked.", Capabilities())
+    assert told == [SYSTEM, user(f"{COMPACTION_HEADER}\n\nThey talked."), user("b")]
 
 
 def test_pictures_go_with_the_call_that_made_them():

@@ -51,6 +51,10 @@ FENCED = [
     ("a fenced object", '```json\n{"a":1}\n```', '{"a":1}'),
     ("a fence without a language", '```\n{"a":1}\n```\n', '{"a":1}'),
     ("words around the fence", 'Here it is:\n```json\n{"a":1}\n```\nEnjoy!', '{"a":1}'),
+    ("a fence on the line of the JSON", '```json {"a":1}```', '{"a":1}'),
+    ("a closing fence behind the last brace", '```json\n{"a":1}``` \n', '{"a":1}'),
+    ("a fence that is never closed", '```\n{"a":\n1}', '{"a":\n1}'),
+    ("ticks and blanks inside", '```\n{"a":"`` \n `"}\n```', '{"a":"`` \n `"}'),
     ("words before the object", 'Sure: {"a":1}', '{"a":1}'),
     ("bare", '{"a":"```"}', '{"a":"```"}'),
     ("a fence inside a string", '```json\n{"a":"x ``` y"}\n```', '{"a":"x ``` y"}'),
@@ -66,6 +70,25 @@ def test_fences(text, expected, size):
     usage = UsageDelta(Usage(input_tokens=1, output_tokens=1))  # some upstreams report it with every chunk
     deltas = [delta for piece in cut(text, size) for delta in (piece, usage)]
     assert joined(without_fences([*deltas, FinishDelta("stop"), EndDelta()]), TextDelta).strip() == expected
+
+
+CALL = ToolCallDelta(0, "call_1", "run", "{}")
+
+
+@pytest.mark.parametrize(
+    ("told", "left"),
+    [("Let me look.\n\n", "Let me look."), ("a <tool", "a <tool"), ("\n", "")],
+    ids=["blanks", "what may be markup", "nothing"],
+)
+def test_text_before_a_call_is_told_before_it(told, left):
+    kept = list(without_call_markup([TextDelta(told), CALL, FinishDelta("tool_calls")]))
+    assert kept[-2:] == [CALL, FinishDelta("tool_calls")]
+    assert joined(kept[:-2], TextDelta) == left
+
+
+def test_words_without_json_are_told_before_the_call_that_follows_them():
+    kept = list(without_fences([TextDelta("I have to look first."), CALL, FinishDelta("tool_calls")]))
+    assert kept == [TextDelta("I have to look first."), CALL, FinishDelta("tool_calls")]
 
 
 def marked(calls):

@@ -9,7 +9,7 @@ import pytest
 from bridge import errors as codes
 from bridge.errors import ProviderError
 from bridge.spec import Usage
-from bridge.stream.deltas import FinishDelta, ReasoningDelta, ReasoningDetailsDelta, TextDelta, UsageDelta
+from bridge.stream.deltas import EndDelta, FinishDelta, ReasoningDelta, ReasoningDetailsDelta, TextDelta, UsageDelta
 from providers.minimax.spec import MINIMAX
 from tests.providers.wire import body_sent, deltas_of, deltas_of_body
 
@@ -77,6 +77,12 @@ def test_a_filtered_answer_is_known_by_its_flag() -> None:
     )
 
     assert deltas_of(MINIMAX, stream) == [TextDelta("a"), FinishDelta("content_filter")]
+
+
+def test_a_filtered_whole_answer_is_known_by_its_flag() -> None:
+    body = {"choices": [{"message": {"content": "a"}, "finish_reason": "stop"}], "output_sensitive": True}
+
+    assert deltas_of_body(MINIMAX, body) == [TextDelta("a"), FinishDelta("content_filter"), EndDelta()]
 
 
 FAILURES: dict[int, str] = {
