@@ -35,9 +35,9 @@ class KeyPool:
         """The next key that is not resting; the one that rests shortest when all are; None when there are none."""
         if len(self._keys) <= 1:
             return self._keys[0] if self._keys else None
+        rests = [self._resting.left(name, self._names) for name in self._names]  # without the lock: may ask the store
         with self._lock:
             order = [(self._next + step) % len(self._keys) for step in range(len(self._keys))]
-            rests = {place: self._resting.left(self._names[place], self._names) for place in order}
             chosen = min(order, key=lambda place: rests[place])
             self._next = (chosen + 1) % len(self._keys)
             return self._keys[chosen]

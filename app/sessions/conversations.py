@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from bridge.errors import STORE_CONFLICT, SessionError
 
+from ..logs import fields
 from . import json_lines
 from .session import Item
 
@@ -132,8 +133,9 @@ def readable_contents(conversation: Conversation, records: Iterable[bytes]) -> C
     try:
         return Contents(conversation, [decode_entry(record) for record in records])
     except CorruptEntry as error:
-        facts = {"conversation_id": conversation.id, "reason": str(error)}
-        LOG.error("stored conversation cannot be read", extra=facts)
+        LOG.error(
+            "stored conversation cannot be read", extra=fields(conversation_id=conversation.id, reason=str(error))
+        )
         return None
 
 

@@ -19,6 +19,7 @@ from typing import Any, TypeVar
 import zstandard
 from redis import exceptions
 
+from ..logs import fields
 from .ids import chain_tag, from_parts, secret_part
 from .record import encode
 from .redis_client import Client, check_url, connect, disconnect, forget_idle
@@ -242,7 +243,7 @@ class RedisStore(SessionStore):
                 if not ancestors:
                     break
         except ERRORS as error:  # the response itself is stored, and a later turn renews the chain
-            LOG.warning("time to live of a chain not renewed", extra={"reason": str(error)})
+            LOG.warning("time to live of a chain not renewed", extra=fields(reason=str(error)))
 
     def _key(self, response_id: str) -> str:
         return f"{self._prefix}:{{{chain_tag(response_id)}}}:{response_id}"

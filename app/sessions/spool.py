@@ -11,6 +11,7 @@ from typing import Any
 
 from bridge.errors import SessionError
 
+from ..logs import fields
 from .store import LOG
 
 SHORTEST_WAIT = 0.25  # seconds between two attempts; doubled after each failure
@@ -99,7 +100,7 @@ class Spool:
                 oldest = next(iter(self._waiting))
                 self.remove(oldest)
                 self._dropped += 1
-                LOG.error("response lost: the spool is full", extra={"response_id": oldest})
+                LOG.error("response lost: the spool is full", extra=fields(response_id=oldest))
             if self._thread is None and self._waiting:
                 self._thread = threading.Thread(target=self._deliver, name="godex-session-spool", daemon=True)
                 self._thread.start()
@@ -128,7 +129,7 @@ class Spool:
             self._waiting.clear()
             self._bytes = 0
         if lost:
-            LOG.error("responses lost: the store did not come back before the end", extra={"count": lost})
+            LOG.error("responses lost: the store did not come back before the end", extra=fields(count=lost))
 
     def _deliver(self) -> None:
         wait = SHORTEST_WAIT
@@ -164,10 +165,10 @@ class Spool:
                 else:
                     conflicts = 1
         except SessionError as error:
-            LOG.warning("store still away", extra=facts(error) | {"waiting": len(self._waiting)})
+            LOG.warning("store still away", extra=fields(**error.to_log_entry(), waiting=len(self._waiting)))
             return False
         except Exception:  # a bug must not stop the thread, nor be tried for ever
-            LOG.exception("response lost", extra={"response_id": one.key})
+            LOG.exception("response lost", extra=fields(response_id=one.key))
             dropped = 1
         with self._lock:
             if self._still_waits(one):
@@ -180,7 +181,3 @@ class Spool:
     def _still_waits(self, one: Waiting) -> bool:
         with self._lock:
             return self._waiting.get(one.key) is one
-
-
-def facts(error: SessionError) -> dict[str, object]:
-    return {"code": error.code, **error.context}

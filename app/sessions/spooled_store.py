@@ -9,11 +9,12 @@ from typing import TypeVar
 
 from bridge.errors import STORE_CONFLICT, STORE_UNAVAILABLE, SessionError
 
+from ..logs import fields
 from .conversations import Contents, Conversation, ConversationStore, Entry, encode_entry
 from .ids import is_own_response_id
 from .record import encode
 from .session import StoredResponseSession
-from .spool import LONGEST_WAIT, Spool, SpoolCounters, Waiting, facts
+from .spool import LONGEST_WAIT, Spool, SpoolCounters, Waiting
 from .store import LOG, UNSET, SessionStore, Unset, conflict, unavailable
 
 T = TypeVar("T")
@@ -78,7 +79,7 @@ class SpooledStore(SessionStore):
                     raise
                 # The first attempt may have arrived, and only its answer been lost.
                 if self._store.get(session.id, session.owner) != session:
-                    LOG.error("response not stored", extra=facts(error))
+                    LOG.error("response not stored", extra=fields(**error.to_log_entry()))
                     return False
             return True
 
@@ -91,7 +92,7 @@ class SpooledStore(SessionStore):
             except SessionError as error:
                 if error.code != STORE_UNAVAILABLE:
                     raise
-                LOG.warning("response not stored yet, it waits in the spool", extra=facts(error))
+                LOG.warning("response not stored yet, it waits in the spool", extra=fields(**error.to_log_entry()))
         self._spool.add(Waiting(session.id, session, len(encode(session)), send))
 
     def delete(self, response_id: str, owner: str) -> bool:
@@ -120,7 +121,9 @@ class SpooledStore(SessionStore):
         self._sight.of(lambda: self._store.remember(values, ttl))
 
     def recall(self, names: Iterable[str]) -> dict[str, bytes]:
-        return self._store.recall(names)
+        if self._sight.away_just_now:
+            raise unavailable("spool", "the store was away just now")
+        return self._sight.of(lambda: self._store.recall(names))
 
     def ping(self) -> None:
         self._sight.of(self._store.ping)
@@ -187,7 +190,7 @@ class SpooledConversations(ConversationStore):
         def send() -> bool:
             if self._sight.of(lambda: self._store.add_turn(conversation_id, owner, turn.entries)):
                 return True
-            LOG.warning("turn of a conversation that is gone", extra={"conversation_id": conversation_id})
+            LOG.warning("turn of a conversation that is gone", extra=fields(conversation_id=conversation_id))
             return False
 
         if not (self._sight.away_just_now or self._waiting(conversation_id, owner)):  # nor may it overtake other turns
@@ -196,7 +199,7 @@ class SpooledConversations(ConversationStore):
             except SessionError as error:
                 if error.code != STORE_UNAVAILABLE:
                     raise
-                LOG.warning("turn not stored yet, it waits in the spool", extra=facts(error))
+                LOG.warning("turn not stored yet, it waits in the spool", extra=fields(**error.to_log_entry()))
         if entries:
             size = sum(len(encode_entry(entry)) for entry in entries)
             self._spool.add(Waiting(f"{conversation_id} {entries[0].item['id']}", turn, size, send))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,8 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from bridge.errors import GodeXError
+from bridge.errors import GodeXError, SessionError
 
+from ..logs import fields
 from .group_commit import GroupCommit
 from .off_hub import off_hub
 from .record import encode
@@ -24,7 +26,7 @@ from .session import StoredResponseSession
 from .sqlite_conversations import SqliteConversations
 from .sqlite_saves import Save, save_together
 from .sqlite_schema import connect, transaction
-from .store import UNSET, SessionStore, Unset, readable, unavailable
+from .store import LOG, UNSET, SessionStore, Unset, readable, unavailable
 
 T = TypeVar("T")
 
@@ -57,6 +59,7 @@ class SqliteStore(SessionStore):
         self._pid = os.getpid()
         self._inherited: list[deque[sqlite3.Connection]] = []
         self._next_purge = clock() + PURGE_INTERVAL
+        self._purge: threading.Thread | None = None
         self._saves = GroupCommit(self._save_together)
         self.conversations = SqliteConversations(self._run, ttl=ttl, clock=clock)
 
@@ -84,7 +87,7 @@ class SqliteStore(SessionStore):
         self._saves.write(Save(session, encode(session), overwrite, expected_previous_response_id, now, self._ttl))
         if now >= self._next_purge:
             self._next_purge = now + PURGE_INTERVAL
-            self.purge()
+            self._purge_beside()
 
     def delete(self, response_id: str, owner: str) -> bool:
         query = "DELETE FROM responses WHERE id = ? AND owner = ? AND expires_at > ?"
@@ -137,7 +140,21 @@ class SqliteStore(SessionStore):
     def purge(self) -> int:
         return sum(map(self._purge_table, PURGED))
 
+    def _purge_beside(self) -> None:
+        """For a save that is done: it neither waits for the purge nor fails with it."""
+
+        def purge() -> None:
+            try:
+                self.purge()
+            except SessionError as error:
+                LOG.warning("expired responses not removed yet", extra=fields(**error.to_log_entry()))
+
+        self._purge = threading.Thread(target=purge, name="godex-purge", daemon=True)
+        self._purge.start()
+
     def close(self, timeout: float = 5.0) -> None:
+        if self._purge is not None:
+            self._purge.join(timeout)
         while self._idle:
             off_hub(self._idle.pop().close)
 

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple, Protocol
 
 from bridge.errors import STORE_CONFLICT, STORE_UNAVAILABLE, SessionError
 
+from ..logs import fields
 from .chain import DEFAULT_MAX_DEPTH, ResponseSessionSnapshot, resolve_response_session_chain
 from .conversations import ConversationStore
 from .ids import is_storable
@@ -177,7 +178,7 @@ def readable(
             if session.id != response_id:
                 raise CorruptRecord(f"holds {session.id!r}")
         except CorruptRecord as error:
-            LOG.error("stored response cannot be read", extra={"response_id": response_id, "reason": str(error)})
+            LOG.error("stored response cannot be read", extra=fields(response_id=response_id, reason=str(error)))
             continue
         if owner is None or session.owner == owner:
             sessions[response_id] = session

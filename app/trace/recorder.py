@@ -113,7 +113,7 @@ class TraceRecorder:
         self._sink = SqliteSink(config.path)
         self._some = threading.Event()  # there is a row
         self._enough = threading.Event()  # there is a batch, or no time to wait for one
-        self._closing = False
+        self._closed = threading.Event()
         self._starting = threading.Lock()
         self._thread: threading.Thread | None = None
         self._pid = 0  # the process whose thread runs: a fork does not take it along
@@ -152,7 +152,7 @@ class TraceRecorder:
 
     def close(self, timeout: float = 5.0) -> None:
         """Write what waits, for `timeout` seconds at most."""
-        self._closing = True
+        self._closed.set()
         self._some.set()
         self._enough.set()
         if self._thread is not None and self._pid == os.getpid():
@@ -178,12 +178,12 @@ class TraceRecorder:
         atexit.register(self.close)  # for servers that close nothing
 
     def _run(self) -> None:
-        while not self._closing or self._queue:
+        while not self._closed.is_set() or self._queue:
             self._some.wait()
             self._enough.wait(self._config.flush_interval)
             self._some.clear()
             self._enough.clear()
-            if not self._write(self._queue.take()) and self._closing:
+            if not self._write(self._queue.take()) and self._closed.is_set():
                 break
         off_hub(self._sink.close)
 
@@ -220,6 +220,6 @@ class TraceRecorder:
         if not self._complained:
             self._complained = True  # once, until it works again
             log.error("the trace cannot be written", extra=fields(path=self._config.path, error=str(error)))
-        if left and not self._closing:
-            self._enough.wait(RETRY_WAIT)
+        if left and not self._closed.is_set():
+            self._closed.wait(RETRY_WAIT)
             self._some.set()

@@ -220,7 +220,7 @@ def test_a_conversation_with_an_entry_that_cannot_be_read_is_not_shown_by_halves
     conversation = made(bench.store, entry(1), entry(2))
     bench.damage_entry(conversation.id, "msg_2", record)
     assert bench.store.conversations.read(conversation.id, OWNER) is None
-    assert [one.conversation_id for one in errors] == [conversation.id]
+    assert [one.fields["conversation_id"] for one in errors] == [conversation.id]
     assert bench.store.conversations.remove(conversation.id, OWNER, "msg_2")
     assert ids(bench.store, conversation) == ["msg_1"]
 

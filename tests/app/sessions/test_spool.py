@@ -197,7 +197,7 @@ def test_a_full_spool_drops_its_oldest_and_counts_them(
     for link in ids:
         store.save(session(link))
     assert (store.counters.waiting, store.counters.dropped) == (5, 2)
-    assert [record.response_id for record in errors] == ids[:2]
+    assert [record.fields["response_id"] for record in errors] == ids[:2]
     inner.away = False
     emptied(store)
     assert inner.saved == ids[2:]
@@ -225,7 +225,7 @@ def test_a_conflict_found_later_is_logged_and_not_tried_again(
     emptied(store)
     assert store.counters.conflicts == 1
     assert store.counters.delivered == 0
-    assert [record.code for record in errors] == [STORE_CONFLICT]
+    assert [record.fields["code"] for record in errors] == [STORE_CONFLICT]
     assert inner.get("resp_1", OWNER).status == "failed"
 
 
@@ -308,7 +308,7 @@ def test_closing_does_not_wait_for_ever_and_says_what_is_lost(
     save_chain(store, 3)
     store.close(timeout=0.1)
     assert store.counters.dropped == 3
-    assert [record.count for record in errors] == [3]
+    assert [record.fields["count"] for record in errors] == [3]
     wait_until(lambda: store._spool._thread is None, "the thread has ended", timeout=5)
 
 
@@ -467,6 +467,7 @@ def test_while_the_store_is_away_nobody_waits_for_it_twice(
     ids = save_chain(store, 2)
     store.conversations.add_turn(conversation.id, OWNER, [entry(1)])
     refused(STORE_UNAVAILABLE, lambda: store.remember({"a": b"1"}, 10))
+    refused(STORE_UNAVAILABLE, lambda: store.recall(["a"]))
     assert inner.attempts == 2 and store.counters.waiting == 4
     inner.away = False
     store.ping()

@@ -339,8 +339,22 @@ def test_saving_purges_now_and_then(path: Path, clock: Clock) -> None:
     assert stored(path) == 4
     clock.now += PURGE_INTERVAL / 2
     save_chain(store, 1)
-    assert stored(path) == 1
     store.close()
+    assert stored(path) == 1
+
+
+def test_a_purge_that_fails_does_not_fail_the_save_before_it(
+    path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = SqliteStore(path, ttl=10, clock=clock)
+    clock.now += PURGE_INTERVAL
+    monkeypatch.setattr(
+        store, "purge", lambda: store._run(lambda connection: connection.execute("DELETE FROM nothing"))
+    )
+    save_chain(store, 1)
+    store.close()
+    assert stored(path) == 1
+    assert "expired responses not removed yet" in caplog.text
 
 
 def stored(path: Path, table: str = "responses") -> int:

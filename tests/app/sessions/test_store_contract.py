@@ -356,7 +356,7 @@ def test_a_record_that_cannot_be_read_breaks_the_chain_like_a_missing_one(
     bench.damage(ids[at], record)
     error = refused(CHAIN_NOT_FOUND, lambda: bench.store.resolve_chain(ids[-1], owner=OWNER))
     assert error.context == {"responseId": ids[at], "previousResponseId": ids[-1]}
-    assert {record.response_id for record in errors} == {ids[at]}
+    assert {record.fields["response_id"] for record in errors} == {ids[at]}
     assert bench.store.get(ids[at], OWNER) is None
 
 

@@ -181,6 +181,18 @@ def test_rows_wait_while_the_database_is_locked_and_are_written_then(tmp_path):
     assert [record["event_name"] for record in TraceReader(path).all_records()] == [None, "late"]
 
 
+def test_a_failed_write_is_not_repeated_at_every_row(tmp_path):
+    (tmp_path / "file").write_text("")
+    recorder = TraceRecorder(TraceConfig(path=str(tmp_path / "file" / "trace.db"), flush_interval=0.001, batch_size=1))
+    recorder._put(row())
+    until(lambda: recorder.failed_writes == 1)
+    for _ in range(100):
+        recorder._put(row())
+        time.sleep(0.001)
+    assert recorder.failed_writes == 1
+    recorder.close()
+
+
 def until(condition):
     end = time.monotonic() + 10
     while not condition():
