@@ -101,9 +101,10 @@ class _QuickHeads:
         connection: Any = self
         try:
             answer.begin()
-        except BaseException:
+        except BaseException as error:
             answer.close()
-            connection.close()
+            if isinstance(error, ConnectionError):
+                connection.close()  # of other errors urllib3 has to know that there was a connection
             raise
         if not isinstance(answer.headers, HTTPHeaderDict):
             answer.headers = HTTPHeaderDict((name, " ".join(text.split())) for name, text in answer.headers.items())

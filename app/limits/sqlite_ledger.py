@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import time
 from collections import deque
@@ -12,6 +11,7 @@ from typing import TypeVar
 
 from limits.storage import Storage
 
+from ..private_file import make_private_file
 from ..sessions.off_hub import off_hub
 
 T = TypeVar("T")
@@ -141,8 +141,7 @@ class _File:
         return result
 
     def _open(self) -> sqlite3.Connection:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))
+        make_private_file(self._path)
         connection = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
         try:
             connection.execute("PRAGMA journal_mode = WAL")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from ..private_file import make_private_file
 
 BUSY_TIMEOUT = 1.0  # seconds that SQLite waits for another process's lock
 
@@ -50,8 +51,7 @@ MIGRATIONS: tuple[str, ...] = (
 
 def connect(path: Path) -> sqlite3.Connection:
     """A connection to a file that has the present schema. Raises sqlite3.Error, OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # conversations are nobody else's business
+    make_private_file(path)  # conversations are nobody else's business
     connection = sqlite3.connect(path, timeout=BUSY_TIMEOUT, isolation_level=None, check_same_thread=False)
     try:
         connection.execute("PRAGMA journal_mode = WAL")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
+from ..private_file import make_private_file
 from ..sqlite_insert import insert
 from .rows import COLUMNS, COLUMNS_OF, COMMON, Row
 
@@ -66,8 +66,7 @@ class SqliteSink:
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600))  # prompts are nobody else's business
+            make_private_file(self._path)  # prompts are nobody else's business
             connection = sqlite3.connect(self._path, timeout=BUSY_TIMEOUT, check_same_thread=False)
             try:
                 connection.execute("PRAGMA journal_mode = WAL")

@@ -622,6 +622,15 @@ def test_a_proxy_is_given_the_whole_address_of_each_call() -> None:
     proxy.close()
 
 
+def test_silence_behind_a_proxy_is_the_upstreams_and_not_asked_for_again() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as proxy:
+        settings = ClientSettings(attempts=3, first_byte=0.2, proxy=f"http://127.0.0.1:{proxy.getsockname()[1]}")
+        client = ChatClient(chat_spec(name="acme", base_url="http://up.example/v1"), settings)
+        error = failure_of(lambda: client.complete(REQUEST))
+        client.close()
+    assert (error.code, error.context["phase"]) == (codes.UPSTREAM_TIMEOUT, "head")
+
+
 def test_a_closed_client_can_be_used_again(upstream: FakeUpstream, connect: Connect) -> None:
     """A running answer of a reloaded configuration may still have to ask once more."""
     client = connect()
