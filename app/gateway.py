@@ -45,18 +45,19 @@ class Gateway:
         self.keys = KeyRing(config.auth)
         self.limiter = Limiter(self._open_ledger, self._count_limited)
         self._providers: dict[str, Provider] = {}
-        self._lock = threading.Lock()
-
-    @cached_property
-    def store(self) -> SessionStore:
-        from .metrics import TimedStore  # the master, which checks configurations, must not import it
-
-        return cast(SessionStore, TimedStore(open_store(session_settings(self.config.session))))
+        self._lock = threading.RLock()  # a provider is connected with the store at hand
+        self.opened_store: SessionStore | None = None
 
     @property
-    def opened_store(self) -> SessionStore | None:
-        """The store, if it was used already."""
-        return self.__dict__.get("store")
+    def store(self) -> SessionStore:
+        if self.opened_store is None:
+            from .metrics import TimedStore  # the master, which checks configurations, must not import it
+
+            with self._lock:  # two stores in memory would each know half of the conversations
+                if self.opened_store is None:
+                    opened = TimedStore(open_store(session_settings(self.config.session)))
+                    self.opened_store = cast(SessionStore, opened)
+        return self.opened_store
 
     @property
     def clients(self) -> Mapping[str, Client]:
@@ -94,8 +95,10 @@ class Gateway:
                 raise ServerError(
                     PROVIDER_NOT_REGISTERED, f"provider {name!r} is not registered; see GET /health", param="model"
                 )
-            with self._lock:
-                provider = self._providers.setdefault(name, self._connect(name, section))
+            with self._lock:  # who waited for it finds what the first has made
+                provider = self._providers.get(name)
+                if provider is None:
+                    provider = self._providers[name] = self._connect(name, section)
         return provider
 
     def _connect(self, name: str, section: ProviderConfig) -> Provider:
