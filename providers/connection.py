@@ -62,6 +62,14 @@ class Answer(http.client.HTTPResponse):
         closes = "close" in headers.get("connection", "").lower()
         self.will_close = closes or (not self.chunked and self.length is None)
 
+    def _read_status(self) -> tuple[str, int, str]:
+        """http.client takes 102 and 103 for the answer, which then waits for whoever uses the connection next."""
+        while True:
+            version, status, reason = super()._read_status()  # type: ignore[misc]
+            if not 101 < status < 200:
+                return version, status, reason
+            http.client.parse_headers(self.fp)
+
 
 _at_colon = operator.methodcaller("partition", ":")
 

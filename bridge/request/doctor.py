@@ -49,6 +49,7 @@ def arrange(entries: Iterable[Entry], notes: Diagnostics) -> list[Block]:
     # Outputs before a call of their id → place of their note. A message ends the wait: what an earlier request sent
     # must not change in a later one.
     early: dict[str, tuple[int, Output]] = {}
+    orphans: dict[int, Output] = {}  # place of the note → an output whose call has not come
     for entry in entries:
         if isinstance(entry, Said):
             group = None
@@ -62,9 +63,7 @@ def arrange(entries: Iterable[Entry], notes: Diagnostics) -> list[Block]:
                 waiting.popleft().output = entry
             else:
                 early[entry.call_id] = (len(blocks), entry)
-                notes.repaired(
-                    entry.path, f"no call before it has the id {entry.call_id!r}: sent as a note of the user"
-                )
+                orphans[len(blocks)] = entry
                 blocks.append(Said("user", [{"type": "text", "text": _orphan_note(entry)}]))
             continue
         if group is None:
@@ -79,11 +78,14 @@ def arrange(entries: Iterable[Entry], notes: Diagnostics) -> list[Block]:
             if entry.call_id in early:
                 place, entry.output = early.pop(entry.call_id)
                 blocks[place] = Said("user", [])
+                del orphans[place]
                 notes.repaired(entry.path, "its output stood before the call and was moved behind it")
             elif entry.call_id in pending and pending[entry.call_id][0] is group:
                 pending[entry.call_id][1].append(entry)
             else:
                 pending[entry.call_id] = (group, deque([entry]))
+    for output in orphans.values():
+        notes.repaired(output.path, f"no call before it has the id {output.call_id!r}: sent as a note of the user")
     return [block for block in blocks if not (isinstance(block, Said) and not block.parts)]
 
 

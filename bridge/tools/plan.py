@@ -155,8 +155,9 @@ def plan_choice(
         else:
             _demand(plan, "one of the declared tools", notes)
         return
-    identity = _chosen(choice, plan.identities, native, caps)
+    identity = _chosen(choice, plan.identities, native)
     if identity is None:
+        notes.degraded("tool_choice", f"{choice['type']} runs at the provider, which cannot be made to use it")
         return
     plan.allowed = frozenset({identity.provider_name})
     if "function" in supported:
@@ -191,9 +192,7 @@ def _allowed_names(
         yield from found
 
 
-def _chosen(
-    choice: Mapping[str, Any], identities: IdentityMap, native: list[Any], caps: Capabilities
-) -> ToolIdentity | None:
+def _chosen(choice: Mapping[str, Any], identities: IdentityMap, native: list[Any]) -> ToolIdentity | None:
     """The tool that an object choice names; None when it is native to the provider."""
     kind, name = choice["type"], choice.get("name")
     identity = identities.find(kind, name, choice.get("namespace"))

@@ -121,6 +121,16 @@ def test_every_head_tells_what_http_client_reads_in_it(head: bytes, cut: int) ->
     assert told(Answer, whole[:cut], whole[cut:]) == told(http.client.HTTPResponse, whole)
 
 
+@pytest.mark.parametrize("interim", [102, 103])
+@pytest.mark.parametrize("together", [True, False])
+def test_interim_answers_are_passed_over(interim: int, together: bool) -> None:
+    first = f"HTTP/1.1 {interim} Wait\r\nLink: x\r\n\r\n".encode()
+    final = b"HTTP/1.1 200 OK\r\nContent-Length: 8\r\n\r\n" + BODY
+    pieces = [first * 2 + final] if together else [first, first, final]
+    known = told(Answer, *pieces)
+    assert known["head"][1] == 200 and known["rest"] == BODY
+
+
 def test_the_usual_head_takes_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(http.client, "parse_headers")
     known = told(Answer, b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")

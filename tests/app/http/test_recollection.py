@@ -110,7 +110,7 @@ def watched(make_gateway):
     def make(**options):
         gateway = make_gateway(**{"provider": THINKS, **options})
         store = CountingStore()
-        gateway.client.application.extensions["godex"].store = store
+        gateway.client.application.extensions["godex"].opened_store = store
         return gateway, store.asked
 
     return make

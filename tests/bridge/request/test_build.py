@@ -336,3 +336,20 @@ def test_equal_requests_give_equal_bytes():
     items = [user(), call(), output()]
     tools = [FUNCTION, {"type": "custom", "name": "exec"}, {"type": "namespace", "name": "n", "tools": [FUNCTION]}]
     assert orjson.dumps(build(items, tools=tools)) == orjson.dumps(build(items, tools=tools))
+
+
+@pytest.mark.parametrize(
+    ("items", "told"),
+    [
+        ([user(), output("c1"), call("c1")], ["moved behind it"]),
+        ([user(), output("c9"), call("c1"), output("c1")], ["note of the user"]),
+        ([user(), output("c1"), output("c9"), call("c1")], ["moved behind it", "note of the user"]),
+    ],
+    ids=["early", "without a call", "both"],
+)
+def test_each_output_out_of_place_is_told_by_what_became_of_it(items: list[dict[str, Any]], told: list[str]) -> None:
+    notes = Diagnostics()
+    plan = plan_request({"model": "m", "input": items}, items, Capabilities(), notes)
+    build_chat_request({"model": "m", "input": items}, items, plan, model="up", first_input=0, unseal=opened)
+    assert len(notes.entries) == len(told)
+    assert all(words in note.reason for words, note in zip(told, notes.entries, strict=True))

@@ -62,6 +62,14 @@ def test_a_choice_that_thinking_forbids_is_emulated_only_while_thinking():
     assert plan([RUN], "required", caps).tool_choice == "required"
 
 
+def test_a_choice_of_what_the_provider_runs_itself_is_told_as_a_wish():
+    search, notes = {"type": "web_search"}, Diagnostics()
+    caps = Capabilities(tools=frozenset({"function", "web_search"}))
+    planned = plan_tools({"tools": [RUN, search], "tool_choice": search}, (), caps, False, notes)
+    assert planned.tool_choice is None and search in planned.declarations
+    assert [(note.action, note.subject) for note in notes.entries] == [("degraded", "tool_choice")]
+
+
 REFUSED = [
     ("a tool that is not declared", [RUN], {"type": "function", "name": "other"}),
     ("a hosted tool nobody runs", [{"type": "file_search"}], {"type": "file_search"}),
