@@ -34,7 +34,7 @@ class SpooledStore(SessionStore):
     def __init__(self, store: SessionStore, *, max_count: int, max_bytes: int) -> None:
         self._store = store
         self._spool = Spool(max_count=max_count, max_bytes=max_bytes)
-        self._sight = _Sight(self._spool)
+        self._sight = _Sight(self._spool, store.ping)
         self.conversations = SpooledConversations(store.conversations, self._spool, self._sight)
 
     @property
@@ -213,8 +213,9 @@ class SpooledConversations(ConversationStore):
 class _Sight:
     """When this process last saw the store away, and whether it has answered since."""
 
-    def __init__(self, spool: Spool) -> None:
+    def __init__(self, spool: Spool, ping: Callable[[], None]) -> None:
         self._spool = spool
+        self._ping = ping
         self._away_at: float | None = None  # reading of time.monotonic()
         self._answered_since = True
 
@@ -243,6 +244,10 @@ class _Sight:
             self.doubt_all()
 
     def doubt_all(self) -> None:
-        """Raises SessionError STORE_UNAVAILABLE if something may be on its way."""
+        """Raises SessionError STORE_UNAVAILABLE if something may be on its way.
+
+        Another process may have failed to write where this one, which only read, has noticed nothing.
+        """
+        self.of(self._ping)
         if self._away_at is not None and time.monotonic() - self._away_at < GRACE:
             raise unavailable("spool", "the store was away; another process may still hold what is asked for")

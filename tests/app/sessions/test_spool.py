@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from app.sessions import spool, spooled_store
+from app.sessions import spool, spooled_store, sqlite_schema
 from app.sessions.conversations import Conversation
 from app.sessions.ids import new_response_id
 from app.sessions.memory_conversations import MemoryConversations
@@ -19,6 +21,7 @@ from app.sessions.record import encode
 from app.sessions.redis_store import RedisStore
 from app.sessions.session import StoredResponseSession
 from app.sessions.spooled_store import SpooledStore
+from app.sessions.sqlite_store import SqliteStore
 from app.sessions.store import unavailable
 from bridge.errors import CHAIN_NOT_FOUND, STORE_CONFLICT, STORE_UNAVAILABLE, SessionError
 from tests.support.redis_server import RedisServer, wait_until
@@ -489,3 +492,24 @@ def test_a_store_that_answered_since_is_written_to_at_once(
     store.remember({"a": b"1"}, 10)
     assert inner.saved == ids and store.counters.delivered == 0
     assert contents(inner, conversation).entries == [entry(0), entry(1)]
+
+
+def test_what_waits_in_another_process_is_not_called_missing_while_nothing_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under a foreign lock SQLite can still be read: a process that only reads does not see the store away."""
+    monkeypatch.setattr(sqlite_schema, "BUSY_TIMEOUT", 0.01)
+    path = tmp_path / "sessions.db"
+    ours, theirs = (SpooledStore(SqliteStore(path, ttl=100), max_count=9, max_bytes=10**6) for _ in range(2))
+    assert theirs.get(new_response_id(None), OWNER) is None
+    foreign = sqlite3.connect(path, isolation_level=None)
+    foreign.execute("BEGIN IMMEDIATE")
+    (saved,) = save_chain(ours, 1)
+    refused(STORE_UNAVAILABLE, lambda: theirs.get(saved, OWNER))
+    refused(STORE_UNAVAILABLE, lambda: theirs.resolve_chain(saved, owner=OWNER))
+    foreign.execute("ROLLBACK")
+    foreign.close()
+    wait_until(lambda: ours.counters.waiting == 0, "it is delivered", timeout=5)
+    assert theirs.get(saved, OWNER) is not None
+    for store in (ours, theirs):
+        store.close()
