@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 from bridge.errors import BridgeError
 from bridge.plan.diagnostics import Diagnostics
 from bridge.request.build import build_chat_request, plan_request
+from bridge.request.content import TEXT_PARTS
+from bridge.request.items import READERS, Reading, read_items
 from bridge.spec import Capabilities
+from bridge.tools.identity import IdentityMap
 from tests.support.legality import check_chat_request
 
 FUNCTION = {
@@ -353,3 +356,23 @@ def test_each_output_out_of_place_is_told_by_what_became_of_it(items: list[dict[
     build_chat_request({"model": "m", "input": items}, items, plan, model="up", first_input=0, unseal=opened)
     assert len(notes.entries) == len(told)
     assert all(words in note.reason for words, note in zip(told, notes.entries, strict=True))
+
+
+CONTENTS: list[Any] = [
+    *([{"type": kind, "text": text}] for kind in sorted(TEXT_PARTS) for text in ("a", "", None)),
+    [{"type": "refusal", "refusal": "no"}],
+    [{"type": "input_text", "text": "a"}, {"type": "input_text", "text": "b"}],
+    "a",
+    "",
+    None,
+    [],
+]
+
+
+@pytest.mark.parametrize("role", ["user", "assistant", "system", "developer", None])
+@pytest.mark.parametrize("content", CONTENTS, ids=str)
+def test_the_short_way_for_plain_messages_reads_what_the_long_one_does(role: str | None, content: Any) -> None:
+    item = {"type": "message", "content": content} | ({"role": role} if role else {})
+    reading = Reading(Capabilities(), IdentityMap(()), Diagnostics(), opened)
+    short = list(read_items([item], 0, reading))
+    assert short == list(READERS["message"](item, "input[0]", reading))
