@@ -74,5 +74,7 @@ def _first_to_answer(
                 metrics().fell_back(context.target.provider, name)
                 return other, answer
             except GodeXError as error:  # also a plan that this provider cannot keep: the next one may
-                log.warning("fallback failed", extra=fields(**error.to_log_entry(), **context.log_fields(), to=name))
+                log.warning(
+                    "fallback failed", extra=fields(**{**context.log_fields(), **error.to_log_entry(), "to": name})
+                )
         raise
