@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 import orjson
 
 from bridge.stream.deltas import Delta, EndDelta, FinishDelta, TextDelta, ToolCallDelta
+from bridge.stream.logprobs import HeldLogprobs
 
 Calls = list[tuple[str, str]]  # (name, arguments as JSON text)
 
@@ -66,6 +67,7 @@ MARKUP: dict[str, tuple[str, Callable[[str], Calls]]] = {
 def without_call_markup(deltas: Iterable[Delta]) -> Iterator[Delta]:
     """The same deltas; whole blocks of markup in the text become ToolCallDeltas, blanks around them go."""
     held = ""  # text that may be, or is, the beginning of a block
+    logprobs = HeldLogprobs()
     behind_a_block = False
     for delta in deltas:
         if isinstance(delta, TextDelta):
@@ -73,15 +75,20 @@ def without_call_markup(deltas: Iterable[Delta]) -> Iterator[Delta]:
             pieces, held = _split(held)
             if pieces or held:
                 behind_a_block = bool(pieces) and not held and isinstance(pieces[-1], ToolCallDelta)
+            said = [piece for piece in pieces if isinstance(piece, TextDelta)]
+            beside = logprobs.beside(sum(len(piece.text) for piece in said), delta, bool(held))
+            if said:
+                said[-1].logprobs = beside
             yield from pieces
             continue
         if isinstance(delta, (FinishDelta, EndDelta, ToolCallDelta)) and held:
+            beside = logprobs.beside(len(held), None, False)
             if held.strip() or not isinstance(delta, ToolCallDelta):  # blanks before a call only separate
-                yield TextDelta(held)
+                yield TextDelta(held, beside)
             held = ""
         yield delta
     if held:
-        yield TextDelta(held)
+        yield TextDelta(held, logprobs.beside(len(held), None, False))
 
 
 def _split(text: str) -> tuple[list[Delta], str]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from bridge.stream.deltas import Delta, EndDelta, FinishDelta, TextDelta, ToolCallDelta
+from bridge.stream.logprobs import HeldLogprobs
 
 FENCE = "```"
 _CLOSING = re.compile(r"(?:\n`{0,3}|`{1,3})\s*\Z")
@@ -43,6 +44,10 @@ class FenceFilter:
         self._started = True
         self._head.clear()
         return self._body(head[start:])
+
+    @property
+    def holding(self) -> bool:
+        return bool(self._head or self._held)
 
     def close(self) -> str:
         """The text in which no JSON began. What was held for a closing fence ends with the answer: it was one."""
@@ -85,21 +90,25 @@ def _possible_fence(text: str) -> int:
 
 def without_fences(deltas: Iterable[Delta]) -> Iterator[Delta]:
     """The same deltas, the fence of the text removed; held text goes out before anything that ends the text."""
-    fences = FenceFilter()
+    fences, logprobs = FenceFilter(), HeldLogprobs()
     spoken = False
     for delta in deltas:
         if isinstance(delta, TextDelta):
             spoken = True
             text = fences.feed(delta.text)
+            beside = logprobs.beside(len(text), delta, fences.holding)
             if text:
-                yield TextDelta(text)
+                yield TextDelta(text, beside)
             continue
         if spoken and isinstance(delta, (FinishDelta, EndDelta, ToolCallDelta)):
-            rest = fences.close()
+            yield from _rest(fences, logprobs)
             fences, spoken = FenceFilter(), False
-            if rest:
-                yield TextDelta(rest)
         yield delta
-    rest = fences.close() if spoken else ""
-    if rest:
-        yield TextDelta(rest)
+    yield from _rest(fences, logprobs)
+
+
+def _rest(fences: FenceFilter, logprobs: HeldLogprobs) -> Iterator[Delta]:
+    text = fences.close()
+    beside = logprobs.beside(len(text), None, False)
+    if text:
+        yield TextDelta(text, beside)

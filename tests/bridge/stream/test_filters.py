@@ -91,6 +91,45 @@ def test_words_without_json_are_told_before_the_call_that_follows_them():
     assert kept == [TextDelta("I have to look first."), CALL, FinishDelta("tool_calls")]
 
 
+def with_logprobs(tokens):
+    return [TextDelta(token, ({"token": token, "logprob": -0.5},)) for token in tokens]
+
+
+def tokens_told(deltas):
+    return [logprob["token"] for delta in deltas if isinstance(delta, TextDelta) for logprob in delta.logprobs]
+
+
+# Tokens, and which of them still have their logprobs behind each filter: those of unchanged text, also where it was held.
+LOGPROBS = [
+    ("plain text", without_call_markup, ["Let", " me", " <", "b> "], ["Let", " me", " <", "b> "]),
+    ("held within a token", without_call_markup, ["a\n", "\n b", " \n"], ["a\n", "\n b", " \n"]),
+    ("a call", without_call_markup, ["ok", " <tool_call>", '{"name":"a"}', "</tool_call>", "\n", "b", " c"], ["ok", "b", " c"]),
+    ("a call and text in one", without_call_markup, ['x <tool_call>{"name":"a"}</tool_call> y', " z"], [" z"]),
+    ("unreadable markup", without_call_markup, ["<tool_call>", "no", "</tool_call>x"], ["<tool_call>", "no", "</tool_call>x"]),
+    ("bare JSON", without_fences, ["{", '"a"', ":\n", "1}"], ["{", '"a"', ":\n", "1}"]),
+    ("a number", without_fences, ["\n", "4", "2"], ["\n", "4", "2"]),
+    ("no JSON at all", without_fences, ["I", " can", "not."], ["I", " can", "not."]),
+    ("fenced", without_fences, ["```", "json", "\n", "{", "\n", '"a":1', "}", "\n", "```"], ["{", "\n", '"a":1', "}"]),
+    ("words in the token of the JSON", without_fences, ["Sure", ": {", '"a"', ":1}"], ['"a"', ":1}"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("filtered", "tokens", "told"),
+    [row[1:] for row in LOGPROBS],
+    ids=[f"{row[1].__name__}: {row[0]}" for row in LOGPROBS],
+)
+def test_text_that_stays_keeps_its_logprobs(filtered, tokens, told):
+    assert tokens_told(filtered([*with_logprobs(tokens), FinishDelta("stop"), EndDelta()])) == told
+    assert tokens_told(filtered(with_logprobs(tokens))) == told  # a stream that was cut
+
+
+def test_held_text_has_its_logprobs_also_before_a_call():
+    deltas = [*with_logprobs(["a", " <tool"]), CALL, FinishDelta("tool_calls")]
+    assert tokens_told(without_call_markup(deltas)) == ["a", " <tool"]
+    assert tokens_told(without_fences(deltas)) == ["a", " <tool"]
+
+
 def marked(calls):
     return [(delta.name, delta.arguments) for delta in calls if isinstance(delta, ToolCallDelta)]
 
