@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bridge.request.estimate import estimate_tokens
+from bridge.request.messages import strict_turns
 from bridge.request.truncate import truncated
 
 from ..context import ResponsesContext
@@ -46,7 +47,9 @@ def _drop(context: ResponsesContext, excess: float) -> bool:
     kept = truncated(messages, excess)
     if len(kept) == len(messages):
         return False
-    context.chat = {**context.chat, "messages": kept}
     reason = f"too long for this model: {len(messages) - len(kept)} messages in the middle are left out"
+    if context.plan.caps.strict_turns:  # a summary stays without the turn that followed it
+        kept = strict_turns(kept)
+    context.chat = {**context.chat, "messages": kept}
     context.notes.degraded("truncation", reason, "info")
     return True

@@ -66,7 +66,12 @@ def _turns(messages: Sequence[ChatMessage], summary_stays: bool) -> list[Run]:
 
 
 def _is_summary(message: ChatMessage) -> bool:
-    return message["role"] == "user" and str(message["content"]).startswith(COMPACTION_HEADER)
+    if message["role"] != "user":
+        return False
+    content = message["content"]
+    if isinstance(content, list):  # joined with the message behind it
+        content = content[0].get("text") if content else ""
+    return str(content).startswith(COMPACTION_HEADER)
 
 
 def _groups(messages: Sequence[ChatMessage], turn: Run) -> list[Run]:

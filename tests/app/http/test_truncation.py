@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from bridge.request.items import COMPACTION_HEADER
 from tests.support.client import output_text
 from tests.support.fake_upstream import answer, failure
 from tests.support.legality import check_chat_request
@@ -99,3 +100,14 @@ def test_what_was_left_out_once_is_still_stored(gateway, upstream):
     first = gateway.create(**ASKED, truncation="auto")
     gateway.create(input="again", previous_response_id=first["id"])
     assert len(upstream.requests[-1].body["messages"]) == 22 + 2
+
+
+@pytest.mark.parametrize(("strict", "roles"), [(True, ["system", "user"]), (False, ["system", "user", "user"])])
+def test_what_follows_a_summary_joins_it_where_turns_must_alternate(make_gateway, upstream, strict, roles):
+    gateway = make_gateway({"capabilities": {"context_window": 10, "strict_turns": strict}})
+    summary = {"role": "user", "content": f"{COMPACTION_HEADER}\n\nThey met."}
+    talk = [summary, {"role": "assistant", "content": "yes"}, *TALK, {"role": "user", "content": "now"}]
+    gateway.create(instructions="Be brief.", input=talk, truncation="auto")
+    messages = upstream.requests[-1].body["messages"]
+    assert [message["role"] for message in messages] == roles
+    assert "\n\n".join(message["content"] for message in messages[1:]) == f"{COMPACTION_HEADER}\n\nThey met.\n\nnow"

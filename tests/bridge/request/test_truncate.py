@@ -134,9 +134,14 @@ def test_what_is_short_already_stays_whole(messages: list[dict[str, Any]]):
 SUMMARY = user(f"{COMPACTION_HEADER}\n\nThey met.")
 
 
-def test_the_summary_of_what_was_compacted_stays() -> None:
+# What it becomes where users in a row are joined, and the next one brought a picture.
+SUMMARY_AND_PICTURE = {"role": "user", "content": [{"type": "text", "text": SUMMARY["content"]}, {"type": "image_url"}]}
+
+
+@pytest.mark.parametrize("summary", [SUMMARY, SUMMARY_AND_PICTURE], ids=["text", "joined with a picture"])
+def test_the_summary_of_what_was_compacted_stays(summary: dict[str, Any]) -> None:
     later = [user("a"), {"role": "assistant", "content": "one"}, user("b")]
-    assert truncated([SYSTEM, SUMMARY, *later], EVERYTHING) == [SYSTEM, SUMMARY, user("b")]
+    assert truncated([SYSTEM, summary, *later], EVERYTHING) == [SYSTEM, summary, user("b")]
 
 
 def test_a_new_summary_takes_the_place_of_the_former() -> None:
