@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -16,7 +17,7 @@ from bridge.stream.turn import Turn
 from providers.json_text import dump_json
 
 from ..context import Caller, ResponsesContext
-from ..drain import process_drain
+from ..drain import NEVER, SLOWEST, WRITE_PATIENCE, current, process_drain
 from ..gateway import Gateway
 from ..ids import new_request_id
 from ..pipelines.begin import begin
@@ -47,10 +48,36 @@ def explain_websocket() -> Response:
     raise ServerError(UPGRADE_REQUIRED, "GET /v1/responses speaks WebSocket only; send POST, or upgrade")
 
 
+class WholeFrames:
+    """The connection below simple-websocket, which calls `send` and does not ask how much was taken.
+
+    A gevent socket takes what there is room for: of a long frame, or before a client that reads slowly, the rest was
+    lost. Frames of several threads (pings, answers to pings) wait for each other. A client that does not read is cut
+    off as it is without a WebSocket (drain.py).
+    """
+
+    def __init__(self, sock: Any) -> None:
+        self._sock = sock
+        self._lock = threading.Lock()
+
+    def send(self, data: bytes) -> None:
+        running = current()
+        with self._lock:
+            running.due = time.monotonic() + WRITE_PATIENCE + len(data) / SLOWEST
+            try:
+                self._sock.sendall(data)
+            finally:
+                running.due = NEVER
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sock, name)
+
+
 def open_websocket() -> Response:
     if not gateway().config.server.websockets:
         raise ServerError(UPGRADE_REQUIRED, "WebSockets are switched off here (server.websockets); send POST")
     socket = Server(request.environ, ping_interval=PING_INTERVAL, max_message_size=max_body_bytes())
+    socket.sock = WholeFrames(socket.sock)
     try:
         Connection(socket, gateway(), caller()).serve()
     except ConnectionClosed:

@@ -52,6 +52,16 @@ def test_a_response_is_the_same_events_as_over_sse(socket, upstream):
     assert response["output"][1]["content"][0]["text"] == "Hello"
 
 
+def test_a_long_frame_and_a_slow_reader_lose_nothing(socket, upstream):
+    """More than the buffers of the connection hold, in one frame and in many, to a client that reads late."""
+    pieces = ["x" * 4_000_000, *["y" * 8_000] * 1_000]
+    upstream.script("wsl", sse(*(chunk(content=piece) for piece in pieces), chunk(finish="stop")))
+    ask(socket, model="wsl")
+    time.sleep(1)
+    response = check_stream(events(socket))
+    assert response["output"][0]["content"][0]["text"] == "".join(pieces)
+
+
 def test_frames_queue_and_numbers_begin_anew(socket, upstream):
     upstream.script("wsq", answer("one"), answer("two"))
     ask(socket, model="wsq")
