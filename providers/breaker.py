@@ -66,10 +66,13 @@ class Breaker:
         with self._lock:
             self._failures += 1
             probe, self._probing = self._probing, False
-            if probe or self._failures >= FAILURES:
-                self._open.set(_NAME, self._pause)
+            trips = probe or self._failures >= FAILURES
+            if trips:
+                self._open.set_here(_NAME, self._pause)
                 self._pause = min(self._pause * 2, LONGEST_PAUSE)
                 self._tripped, self._failures = True, 0
+        if trips:
+            self._open.tell(_NAME)  # without the lock: asks the store
 
     def abandoned(self) -> None:
         """The call ended without telling anything about the upstream."""

@@ -32,9 +32,17 @@ class Deadlines:
         self._refreshed = 0.0
 
     def set(self, name: str, seconds: float) -> None:
-        until = time.time() + seconds
-        self._until[name] = until
-        if self._shared is not None:
+        self.set_here(name, seconds)
+        self.tell(name)
+
+    def set_here(self, name: str, seconds: float) -> None:
+        """For callers that hold a lock: `tell` the others when it is free again, a store may take its time."""
+        self._until[name] = time.time() + seconds
+
+    def tell(self, name: str) -> None:
+        until = self._until.get(name, 0.0)
+        seconds = until - time.time()
+        if self._shared is not None and seconds > 0:  # else it is over, or was cleared, already
             with contextlib.suppress(Exception):  # the store is away: its own log says so, and this worker knows
                 self._shared.remember({self._key(name): repr(until).encode()}, seconds)
 

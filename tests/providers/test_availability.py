@@ -42,6 +42,26 @@ class Away(Shared):
     recall = remember
 
 
+class Slow(Shared):
+    """Each call lasts until `go` is set, as in a store that is away until its time-outs are over."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked, self.go = threading.Event(), threading.Event()
+
+    def remember(self, values, ttl):
+        self._wait()
+        super().remember(values, ttl)
+
+    def recall(self, keys):
+        self._wait()
+        return super().recall(keys)
+
+    def _wait(self):
+        self.asked.set()
+        assert self.go.wait(10)
+
+
 def refusal(code, wait=None):
     return ProviderError(code, "no", **({} if wait is None else {"wait": wait}))
 
@@ -172,6 +192,50 @@ def test_other_workers_hear_that_an_upstream_is_down():
     with pytest.raises(ProviderError):
         Breaker("p", shared).admit()
     Breaker("q", shared).admit()
+
+
+def keys_that_are_read(shared):
+    pool = KeyPool("p", ["a", "b"], shared)
+    return pool.take, pool.take
+
+
+def key_that_is_refused(shared):
+    pool = KeyPool("p", ["a", "b", "c"], shared)
+    pool._resting._refreshed = time.monotonic()
+    return lambda: pool.refuse("a", refusal(codes.UPSTREAM_QUOTA)), pool.take
+
+
+def breaker_that_is_read(shared):
+    breaker = Breaker("p", shared)
+    return breaker.admit, breaker.admit
+
+
+def breaker_that_trips(shared):
+    breaker = Breaker("p", shared)
+    breaker._open._refreshed = time.monotonic()
+    for _ in range(FAILURES - 1):
+        breaker.failed()
+    return breaker.failed, breaker.succeeded
+
+
+@pytest.mark.parametrize(
+    "case",
+    [keys_that_are_read, key_that_is_refused, breaker_that_is_read, breaker_that_trips],
+    ids=lambda case: case.__name__,
+)
+def test_while_one_call_waits_for_the_store_the_others_go_on(case):
+    shared = Slow()
+    first, other = case(shared)
+    threads = [threading.Thread(target=call, daemon=True) for call in (first, other)]
+    threads[0].start()
+    assert shared.asked.wait(5)
+    threads[1].start()
+    threads[1].join(2)
+    stuck = threads[1].is_alive()
+    shared.go.set()
+    for thread in threads:
+        thread.join(5)
+    assert not stuck
 
 
 def client(upstream, **settings):
