@@ -103,17 +103,18 @@ class SpooledStore(SessionStore):
             return deleted
         self._spool.remove(response_id)
         with self._spool.delivering:  # it may be on its way to the store just now
-            self._store.delete(response_id, owner)
+            self._sight.of(lambda: self._store.delete(response_id, owner))
         return True
 
     def list_children(self, response_id: str, owner: str) -> list[StoredResponseSession]:
         waiting = [one for one in self._spool.contents() if isinstance(one, StoredResponseSession)]
-        found = {session.id: session for session in self._store.list_children(response_id, owner)}
+        children = self._sight.of(lambda: self._store.list_children(response_id, owner))
+        found = {session.id: session for session in children}
         found |= {one.id: one for one in waiting if one.previous_response_id == response_id and one.owner == owner}
         return sorted(found.values(), key=lambda session: session.created_at)
 
     def setting(self, name: str, make: Callable[[], bytes]) -> bytes:
-        return self._store.setting(name, make)
+        return self._sight.of(lambda: self._store.setting(name, make))
 
     def remember(self, values: Mapping[str, bytes], ttl: float) -> None:
         if self._sight.away_just_now:
@@ -129,7 +130,7 @@ class SpooledStore(SessionStore):
         self._sight.of(self._store.ping)
 
     def purge(self) -> int:
-        return self._store.purge()
+        return self._sight.of(self._store.purge)
 
     def close(self, timeout: float = 5.0) -> None:
         """Deliver what still waits, for `timeout` seconds at most, then close the store."""

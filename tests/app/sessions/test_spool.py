@@ -64,6 +64,26 @@ class ShakyStore(MemoryStore):
     def ping(self) -> None:
         self._check()
 
+    def list_children(self, *arguments: Any) -> list[StoredResponseSession]:
+        self._check()
+        return super().list_children(*arguments)
+
+    def setting(self, *arguments: Any) -> bytes:
+        self._check()
+        return super().setting(*arguments)
+
+    def remember(self, *arguments: Any) -> None:
+        self._check()
+        super().remember(*arguments)
+
+    def recall(self, *arguments: Any) -> dict[str, bytes]:
+        self._check()
+        return super().recall(*arguments)
+
+    def purge(self) -> int:
+        self._check()
+        return super().purge()
+
     def _check(self) -> None:
         if self.away:
             raise unavailable("test", "away")
@@ -477,6 +497,34 @@ def test_while_the_store_is_away_nobody_waits_for_it_twice(
     emptied(store)
     assert inner.saved == [first, *ids]
     assert contents(inner, conversation).entries == [entry(0), entry(1)]
+
+
+CALLS: dict[str, Callable[[SpooledStore], Any]] = {
+    "get": lambda store: store.get("resp_1", OWNER),
+    "ancestry": lambda store: store.ancestry("resp_1", OWNER, 9),
+    "children": lambda store: store.list_children("resp_1", OWNER),
+    "delete": lambda store: store.delete("resp_1", OWNER),
+    "setting": lambda store: store.setting("name", lambda: b"value"),
+    "remember": lambda store: store.remember({"a": b"1"}, 10),
+    "recall": lambda store: store.recall(["a"]),
+    "purge": lambda store: store.purge(),
+    "ping": lambda store: store.ping(),
+    "conversation": lambda store: store.conversations.get("conv_1", OWNER),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_whoever_finds_the_store_away_or_back_spares_the_others_the_wait(
+    call: Callable[[SpooledStore], Any], store: SpooledStore, inner: ShakyStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(spooled_store, "PAUSE", 600)
+    inner.away = True
+    refused(STORE_UNAVAILABLE, lambda: call(store))
+    inner.away = False
+    refused(STORE_UNAVAILABLE, lambda: store.remember({"b": b"2"}, 10))  # without asking
+    if call not in (CALLS["remember"], CALLS["recall"]):  # these two do not even ask so soon
+        call(store)
+        store.remember({"b": b"2"}, 10)
 
 
 def test_a_store_that_answered_since_is_written_to_at_once(
