@@ -183,9 +183,7 @@ class ResponsesContext:
                 store.delete(self.response_id, owner)
             raise
         if not added:
-            log.warning(
-                "the conversation is gone", extra=fields(**self.log_fields(), conversation=self.conversation_id)
-            )
+            log.warning("the conversation is gone", extra=fields(self.log_fields(), conversation=self.conversation_id))
 
     def _continues(self, response: dict[str, Any]) -> bool:
         """Whether later turns may go on from this response: the same for chains and conversations."""

@@ -14,9 +14,16 @@ from .config.model import LoggingConfig
 ROOT = "godex"
 
 
-def fields(**values: Any) -> dict[str, Mapping[str, Any]]:
-    """`extra=fields(…)`: the facts of a log line, in one attribute, so that no name clashes with a LogRecord's own."""
-    return {"fields": values}
+def fields(*known: Mapping[str, Any], **values: Any) -> dict[str, Mapping[str, Any]]:
+    """`extra=fields(…)`: the facts of a log line, in one attribute, so that no name clashes with a LogRecord's own.
+
+    known: facts of an error, of a request: whatever names they have. `**` would raise where two of them share one;
+    here the last is told.
+    """
+    merged: dict[str, Any] = {}
+    for facts in (*known, values):
+        merged |= facts
+    return {"fields": merged}
 
 
 def configure_logging(config: LoggingConfig) -> None:

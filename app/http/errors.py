@@ -98,7 +98,7 @@ def error_response(error: GodeXError) -> Response:
     log.log(
         logging.WARNING if status < 500 else logging.ERROR,
         "request refused",
-        extra=fields(**error.to_log_entry(), **_request()),
+        extra=fields(error.to_log_entry(), _request()),
     )
     response = json_reply(body, status)
     if retry_after is not None:

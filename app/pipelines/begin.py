@@ -67,14 +67,12 @@ def _first_to_answer(
         if first.code not in WORTH_ANOTHER_TRY:
             raise
         for name in gateway.config.models.fallbacks.get(str(context.target), ()):
-            log.warning("fallback", extra=fields(**{**first.to_log_entry(), **context.log_fields(), "to": name}))
+            log.warning("fallback", extra=fields(first.to_log_entry(), context.log_fields(), to=name))
             try:
                 other = prepare(gateway, request, caller, **options, target=Target.named(name))
                 answer = first_call(other)
                 metrics().fell_back(context.target.provider, name)
                 return other, answer
             except GodeXError as error:  # also a plan that this provider cannot keep: the next one may
-                log.warning(
-                    "fallback failed", extra=fields(**{**context.log_fields(), **error.to_log_entry(), "to": name})
-                )
+                log.warning("fallback failed", extra=fields(context.log_fields(), error.to_log_entry(), to=name))
         raise

@@ -69,7 +69,7 @@ def _asked(context: ResponsesContext) -> Answer:
 
 def _log_step(step: str, context: ResponsesContext) -> None:
     if log.isEnabledFor(logging.DEBUG):
-        log.debug(step, extra=fields(**context.log_fields()))
+        log.debug(step, extra=fields(context.log_fields()))
 
 
 def _called(context: ResponsesContext) -> Answer:

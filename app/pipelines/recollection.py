@@ -38,7 +38,7 @@ def remember_reasoning(context: ResponsesContext, output: Iterable[Item]) -> Non
             names = {_name(owner, call): sealed for call in calls}
             gateway.store.remember(names, gateway.config.reasoning.memory)
     except SessionError as error:
-        log.warning("reasoning not remembered", extra=fields(**error.to_log_entry(), **context.log_fields()))
+        log.warning("reasoning not remembered", extra=fields(error.to_log_entry(), context.log_fields()))
 
 
 def recall_reasoning(gateway: Gateway, items: Iterable[Item], caps: Capabilities, owner: str) -> dict[str, Thought]:
@@ -51,7 +51,7 @@ def recall_reasoning(gateway: Gateway, items: Iterable[Item], caps: Capabilities
         found = gateway.store.recall(names) if names else {}
         payloads = {names[name]: gateway.sealer.unseal(sealed.decode(), owner) for name, sealed in found.items()}
     except SessionError as error:
-        log.warning("reasoning not recalled", extra=fields(**error.to_log_entry()))
+        log.warning("reasoning not recalled", extra=fields(error.to_log_entry()))
         return {}
     return {call_id: Thought(payload["text"], payload["details"]) for call_id, payload in payloads.items() if payload}
 

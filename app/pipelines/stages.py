@@ -38,9 +38,9 @@ def fail_closed(events: Iterator[Event], context: ResponsesContext) -> Iterator[
     except Exception as error:
         context.error = error
         if isinstance(error, GodeXError):
-            log.warning("response failed", extra=fields(**{**error.to_log_entry(), **context.log_fields()}))
+            log.warning("response failed", extra=fields(error.to_log_entry(), context.log_fields()))
         else:
-            log.error("unexpected error in a stream", exc_info=error, extra=fields(**context.log_fields()))
+            log.error("unexpected error in a stream", exc_info=error, extra=fields(context.log_fields()))
         yield context.turn.fail(error)
     finally:
         context.close_stream()
@@ -53,7 +53,7 @@ def check_output(events: Iterator[Event], context: ResponsesContext) -> Iterator
             error = check_answer(context.turn.output, context.plan.output, context.plan.tools.must_call)
             if error is not None:
                 context.error = error
-                log.warning("output contract broken", extra=fields(**{**error.to_log_entry(), **context.log_fields()}))
+                log.warning("output contract broken", extra=fields(error.to_log_entry(), context.log_fields()))
                 event = context.turn.fail(error, instead_of=event)
         yield event
 
@@ -98,7 +98,7 @@ def log_response(events: Iterator[Event], context: ResponsesContext) -> Iterator
         log.info(
             "response",
             extra=fields(
-                **context.log_fields(),
+                context.log_fields(),
                 status=status,
                 duration_ms=context.milliseconds(time.monotonic()),
                 first_event_ms=context.milliseconds(context.first_event),
@@ -125,7 +125,7 @@ def save_session(events: Iterator[Event], context: ResponsesContext) -> Iterator
                 context.save(event["response"])
             except SessionError as error:
                 # A failing save does not fail the answer (seeds), unless the operator wants it strict.
-                log.error("session not saved", extra=fields(**{**error.to_log_entry(), **context.log_fields()}))
+                log.error("session not saved", extra=fields(error.to_log_entry(), context.log_fields()))
                 if context.gateway.config.session.on_save_error == "fail" and event["type"] != "response.failed":
                     context.error = error
                     event = context.turn.fail(error, instead_of=event)

@@ -165,7 +165,7 @@ class Spool:
                 else:
                     conflicts = 1
         except SessionError as error:
-            LOG.warning("store still away", extra=fields(**error.to_log_entry(), waiting=len(self._waiting)))
+            LOG.warning("store still away", extra=fields(error.to_log_entry(), waiting=len(self._waiting)))
             return False
         except Exception:  # a bug must not stop the thread, nor be tried for ever
             LOG.exception("response lost", extra=fields(response_id=one.key))

@@ -79,7 +79,7 @@ class SpooledStore(SessionStore):
                     raise
                 # The first attempt may have arrived, and only its answer been lost.
                 if self._store.get(session.id, session.owner) != session:
-                    LOG.error("response not stored", extra=fields(**error.to_log_entry()))
+                    LOG.error("response not stored", extra=fields(error.to_log_entry()))
                     return False
             return True
 
@@ -92,7 +92,7 @@ class SpooledStore(SessionStore):
             except SessionError as error:
                 if error.code != STORE_UNAVAILABLE:
                     raise
-                LOG.warning("response not stored yet, it waits in the spool", extra=fields(**error.to_log_entry()))
+                LOG.warning("response not stored yet, it waits in the spool", extra=fields(error.to_log_entry()))
         self._spool.add(Waiting(session.id, session, len(encode(session)), send))
 
     def delete(self, response_id: str, owner: str) -> bool:
@@ -200,7 +200,7 @@ class SpooledConversations(ConversationStore):
             except SessionError as error:
                 if error.code != STORE_UNAVAILABLE:
                     raise
-                LOG.warning("turn not stored yet, it waits in the spool", extra=fields(**error.to_log_entry()))
+                LOG.warning("turn not stored yet, it waits in the spool", extra=fields(error.to_log_entry()))
         if entries:
             size = sum(len(encode_entry(entry)) for entry in entries)
             self._spool.add(Waiting(f"{conversation_id} {entries[0].item['id']}", turn, size, send))

@@ -147,7 +147,7 @@ class SqliteStore(SessionStore):
             try:
                 self.purge()
             except SessionError as error:
-                LOG.warning("expired responses not removed yet", extra=fields(**error.to_log_entry()))
+                LOG.warning("expired responses not removed yet", extra=fields(error.to_log_entry()))
 
         self._purge = threading.Thread(target=purge, name="godex-purge", daemon=True)
         self._purge.start()

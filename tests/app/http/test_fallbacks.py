@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from providers.breaker import FAILURES as FAILURES_IN_A_ROW
 from tests.support.client import output_text
 from tests.support.fake_upstream import Answer, FakeUpstream, answer, chunk, failure, sse
 
@@ -84,3 +85,9 @@ def test_the_clients_own_key_is_passed_through(make_gateway, upstream):
     gateway = make_gateway({"credentials": "passthrough"})
     gateway.post(headers={"Authorization": "Bearer client-key"})
     assert upstream.requests[0].headers["authorization"] == "Bearer client-key"
+
+
+def test_a_fallback_whose_breaker_is_open_is_passed_over(gateway, upstream, second):
+    for _ in range(FAILURES_IN_A_ROW + 2):
+        upstream.script("m", failure(429, "slow"))
+        assert gateway.post().headers["x-godex-model"] == "second/big"
