@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from marshmallow import ValidationError
 
+from ..logs import fields
 from .hints import problems_of
 from .model import ApiKey, AuthConfig
 from .schema import KEY_LIST
@@ -68,7 +69,7 @@ class KeyRing:
             keys = read_keys(path)
         except (OSError, ValueError) as error:
             if self._state != "faulty":
-                log.error("auth.keys_file: the former keys stay in force", extra={"fields": {"reason": str(error)}})
+                log.error("auth.keys_file: the former keys stay in force", extra=fields(reason=str(error)))
                 self._state = "faulty"
             return
         self._state = state

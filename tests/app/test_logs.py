@@ -28,12 +28,24 @@ def log_calls() -> Iterator[tuple[str, ast.Call]]:
                     yield f"{path.relative_to(PACKAGE)}:{node.lineno}", node
 
 
+def unseen(call: ast.Call) -> bool:
+    """Whether it has facts that no format prints: these know what `fields` made, and nothing else."""
+    extras = [keyword.value for keyword in call.keywords if keyword.arg == "extra"]
+    return any(not (isinstance(e, ast.Call) and isinstance(e.func, ast.Name) and e.func.id == "fields") for e in extras)
+
+
 def may_clash(call: ast.Call) -> bool:
     """Whether a fact could be given twice, which raises instead of writing a line: an error's facts have any names."""
     inside = [
         node for node in ast.walk(call) if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "fields"
     ]
     return any(keyword.arg is None for one in inside for keyword in one.keywords)
+
+
+def test_all_facts_of_log_lines_go_through_fields() -> None:
+    calls = list(log_calls())
+    assert len(calls) > 30
+    assert [where for where, call in calls if unseen(call)] == []
 
 
 def test_no_fact_is_given_twice() -> None:
